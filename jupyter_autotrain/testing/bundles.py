@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from jupyter_autotrain.backends.local.trial_directory import trial_file_content
 from jupyter_autotrain.core.backend import BackendContext
@@ -17,6 +18,8 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Bundle, Placement, TrialSpec
+
+_Found = TypeVar("_Found")
 
 
 def write_bundle(
@@ -84,13 +87,14 @@ def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
     return trial_file_content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
-def wait_until(condition: Callable[[], object], what: str, *, within_s: float = 30.0) -> None:
-    """Wait for a condition to hold.
+def wait_until(condition: Callable[[], _Found], what: str, *, within_s: float = 60.0) -> _Found:
+    """Wait for a condition to hold; gives what it has found.
 
     Raises:
         AssertionError: When it does not hold in time.
     """
     deadline = time.monotonic() + within_s
-    while not condition():
+    while not (found := condition()):
         assert time.monotonic() < deadline, f"after {within_s:g} s still waiting for: {what}"
         time.sleep(0.01)
+    return found

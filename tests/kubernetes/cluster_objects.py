@@ -44,8 +44,11 @@ def pods_of(cluster: KubernetesLab, name: str) -> list[Json]:
 
 
 def wait_for_phase(cluster: KubernetesLab, name: str, phase: str) -> Json:
-    wait_until(lambda: pod(cluster, name).get("status", {}).get("phase") == phase, f"{name} {phase}", within_s=60)
-    return pod(cluster, name)
+    def found() -> Json:
+        now = pod(cluster, name)
+        return now if now.get("status", {}).get("phase") == phase else {}
+
+    return wait_until(found, f"{name} {phase}")
 
 
 def wait_for_condition(cluster: KubernetesLab, name: str, kind: str) -> Json:
@@ -55,8 +58,7 @@ def wait_for_condition(cluster: KubernetesLab, name: str, kind: str) -> Json:
         conditions = job(cluster, name).get("status", {}).get("conditions", [])
         return [item for item in conditions if item["type"] == kind and item["status"] == "True"]
 
-    wait_until(lambda: bool(found()), f"{name} {kind}", within_s=60)
-    return found()[0]
+    return wait_until(found, f"{name} {kind}")[0]
 
 
 def state(cluster: KubernetesLab, name: str) -> Json:

@@ -25,8 +25,9 @@ def cluster(the_cluster: clusters.KubernetesLab) -> Iterator[clusters.Kubernetes
     """The cluster as new; at the end its controllers must have made no fault."""
     the_cluster.loop.errors.clear()
     yield the_cluster
-    assert the_cluster.loop.errors == []
+    errors = [*the_cluster.loop.errors]
     the_cluster.clear()
+    assert errors == []
 
 
 @pytest.fixture(scope="session")

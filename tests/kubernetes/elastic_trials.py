@@ -96,7 +96,7 @@ class Trial:
             process = self.cluster.access.exec(
                 pod, "trial", ["touch", "/autotrain/storage/end"], stdin=0, stdout=1, stderr=2
             )
-            assert process.wait(30) == 0
+            assert process.wait(60) == 0
         wait_until(lambda: self.status.state.is_final, "the end", within_s=60)
 
     def left(self) -> list[str]:

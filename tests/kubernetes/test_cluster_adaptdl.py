@@ -11,7 +11,7 @@ from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes import cluster_objects as objects
 
-WAITS = "trap 'exit 143' TERM; while :; do sleep 0.05; done"
+WAITS = "trap 'exit 143' TERM; echo up; while :; do sleep 0.05; done"
 
 
 def make(cluster: KubernetesLab, script: str, **spec: object) -> None:
@@ -26,12 +26,12 @@ def status(cluster: KubernetesLab) -> objects.Json:
 
 
 def wait_for_phase(cluster: KubernetesLab, phase: str, **fields: object) -> objects.Json:
-    def is_so() -> bool:
-        found = status(cluster)
-        return found.get("phase") == phase and all(found.get(name) == value for name, value in fields.items())
+    def found() -> objects.Json:
+        now = status(cluster)
+        is_so = now.get("phase") == phase and all(now.get(name) == value for name, value in fields.items())
+        return now if is_so else {}
 
-    wait_until(is_so, f"{phase} {fields}", within_s=60)
-    return status(cluster)
+    return wait_until(found, f"{phase} {fields}")
 
 
 def pods(cluster: KubernetesLab) -> list[objects.Json]:
@@ -40,6 +40,11 @@ def pods(cluster: KubernetesLab) -> list[objects.Json]:
 
 def variables(pod: objects.Json) -> dict[str, str]:
     return {entry["name"]: entry["value"] for entry in pod["spec"]["containers"][0]["env"]}
+
+
+def addresses_in_log(cluster: KubernetesLab, pod: objects.Json) -> str:
+    found = objects.log(cluster, pod)
+    return found if found.endswith("\n") else ""
 
 
 def test_a_job_begins_with_one_replica_and_its_succeeded_pods_are_deleted_at_once(cluster: KubernetesLab) -> None:
@@ -53,14 +58,15 @@ def test_a_job_begins_with_one_replica_and_its_succeeded_pods_are_deleted_at_onc
     assert variables(pod)["ADAPTDL_NUM_REPLICAS"] == "1"
     assert variables(pod)["NVIDIA_VISIBLE_DEVICES"] == "none"
     process = cluster.access.exec(pod, "main", ["touch", "/dev/shm/end"], stdin=0, stdout=1, stderr=2)
-    assert process.wait(30) == 0
+    assert process.wait(60) == 0
     wait_for_phase(cluster, "Succeeded")
-    wait_until(lambda: not pods(cluster), "no pods", within_s=30)
+    wait_until(lambda: not pods(cluster), "no pods")
 
 
 def test_another_allocation_ends_the_pods_with_143_and_begins_the_next_group(cluster: KubernetesLab) -> None:
     make(cluster, WAITS, minReplicas=2, maxReplicas=2)
     wait_for_phase(cluster, "Running", replicas=2, group=0)
+    wait_until(lambda: all(objects.log(cluster, pod) for pod in pods(cluster)), "handlers of SIGTERM")
     first = {pod["metadata"]["uid"] for pod in pods(cluster)}
     cluster.store.patch(ADAPTDL_JOBS, "default", "j", {"status": {"allocation": ["n2"]}}, subresource="status")
     wait_for_phase(cluster, "Running", replicas=1, group=1)
@@ -82,10 +88,7 @@ def test_hints_give_a_job_more_replicas_and_the_supervisor_their_addresses(clust
     assert status(cluster)["train"] == {"maxProfiledReplicas": 1}
     found = pods(cluster)
     addresses = sorted(pod["status"]["podIP"] for pod in found)
-    told = []
-    for pod in found:
-        wait_until(functools.partial(objects.log, cluster, pod), "the addresses", within_s=30)
-        told.append(objects.log(cluster, pod))
+    told = [wait_until(functools.partial(addresses_in_log, cluster, pod), "the addresses") for pod in found]
     assert told[0] == told[1]
     assert sorted(json.loads(told[0])) == addresses
 
@@ -116,4 +119,4 @@ def test_a_deleted_job_takes_its_pods_with_it(cluster: KubernetesLab) -> None:
     make(cluster, WAITS)
     wait_for_phase(cluster, "Running")
     cluster.store.delete(ADAPTDL_JOBS, "default", "j")
-    wait_until(lambda: not pods(cluster), "no pods", within_s=30)
+    wait_until(lambda: not pods(cluster), "no pods")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kubernetes import client, config
 
+from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes import cluster_objects as objects
 
@@ -32,6 +33,7 @@ def test_the_official_client_accepts_all_that_happens(cluster: KubernetesLab) ->
         read_all(api_client)
         objects.wait_for_condition(cluster, "good", "Complete")
         objects.wait_for_condition(cluster, "bad", "Failed")
+        wait_until(lambda: objects.pods_of(cluster, "waits"), "the pod that waits")
         counts = read_all(api_client)
     assert counts["jobs"] == 3
     assert counts["pods"] == 3

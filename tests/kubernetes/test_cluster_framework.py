@@ -36,8 +36,11 @@ def status(cluster: KubernetesLab) -> objects.Json:
 
 
 def wait_for_state(cluster: KubernetesLab, state: str) -> objects.Json:
-    wait_until(lambda: status(cluster).get("state") == state, state, within_s=60)
-    return status(cluster)
+    def found() -> objects.Json:
+        now = status(cluster)
+        return now if now.get("state") == state else {}
+
+    return wait_until(found, state)
 
 
 def completed(cluster: KubernetesLab) -> objects.Json:
@@ -50,11 +53,12 @@ def pods(cluster: KubernetesLab) -> list[objects.Json]:
 
 
 def test_a_framework_runs_its_tasks_and_completes_when_all_have(cluster: KubernetesLab) -> None:
-    make(cluster, role("sleep 0.5; exit 0", 2))
+    make(cluster, role("while [ ! -e /dev/shm/end ]; do sleep 0.05; done", 2))
     wait_for_state(cluster, "AttemptRunning")
-    found = {pod["metadata"]["name"]: pod for pod in pods(cluster)}
-    assert set(found) <= {"f-worker-0", "f-worker-1"}
-    pod = next(iter(found.values()))
+    for name in ("f-worker-0", "f-worker-1"):
+        pod = objects.wait_for_phase(cluster, name, "Running")
+        process = cluster.access.exec(pod, "main", ["touch", "/dev/shm/end"], stdin=0, stdout=1, stderr=2)
+        assert process.wait(60) == 0
     assert pod["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
     names = {entry["name"] for entry in pod["spec"]["containers"][0]["env"]}
     assert {"FC_FRAMEWORK_NAME", "FC_TASKROLE_NAME", "FC_TASK_INDEX", "FC_FRAMEWORK_ATTEMPT_ID", "FC_POD_UID"} <= names
@@ -73,7 +77,7 @@ def test_one_failed_task_ends_the_attempt_with_its_code_and_what_the_container_s
     task = roles[0]["taskStatuses"][0]["attemptStatus"]["completionStatus"]
     assert task["pod"]["containers"][0]["code"] == 3
     assert roles[1]["taskStatuses"][0]["attemptStatus"]["completionStatus"]["code"] == -220
-    wait_until(lambda: not pods(cluster), "no pods", within_s=30)
+    wait_until(lambda: not pods(cluster), "no pods")
 
 
 def test_a_chief_that_succeeds_decides_for_all(cluster: KubernetesLab) -> None:
@@ -123,10 +127,10 @@ def test_tasks_are_added_and_taken_away_while_it_runs(cluster: KubernetesLab) ->
     wait_for_state(cluster, "AttemptRunning")
     change = [{"op": "replace", "path": "/spec/taskRoles/0/taskNumber", "value": 3}]
     cluster.store.patch(FRAMEWORKS, "default", "f", change, "json")
-    wait_until(lambda: len(pods(cluster)) == 3, "three pods", within_s=30)
+    wait_until(lambda: len(pods(cluster)) == 3, "three pods")
     change[0]["value"] = 1
     cluster.store.patch(FRAMEWORKS, "default", "f", change, "json")
-    wait_until(lambda: len(pods(cluster)) == 1, "one pod", within_s=60)
+    wait_until(lambda: len(pods(cluster)) == 1, "one pod")
     assert status(cluster)["state"] == "AttemptRunning"
 
 
@@ -142,7 +146,7 @@ def test_the_barrier_lets_all_begin_together_with_each_others_addresses(cluster:
     spec["volumes"] = [{"name": "frameworkbarrier", "emptyDir": {}}]
     make(cluster, both)
     wait_for_state(cluster, "AttemptRunning")
-    wait_until(lambda: all(objects.log(cluster, pod).count("\n") == 2 for pod in pods(cluster)), "both", within_s=60)
+    wait_until(lambda: all(objects.log(cluster, pod).count("\n") == 2 for pod in pods(cluster)), "both")
     found = pods(cluster)
     addresses = ",".join(pod["status"]["podIP"] for pod in sorted(found, key=lambda pod: pod["metadata"]["name"]))
     for pod in found:

@@ -38,8 +38,7 @@ def _unschedulable(cluster: KubernetesLab, name: str) -> str:
         found = condition_of(objects.pod(cluster, name), "PodScheduled") or {}
         return str(found.get("message", "")) if found.get("reason") == "Unschedulable" else ""
 
-    wait_until(message, "a refusal")
-    return message()
+    return wait_until(message, "a refusal")
 
 
 def test_pods_are_spread_and_wait_when_all_gpus_are_taken(cluster: KubernetesLab) -> None:
@@ -92,8 +91,7 @@ def test_a_more_urgent_pod_takes_the_place_of_another(cluster: KubernetesLab) ->
     node = victim["spec"]["nodeName"]
     words = f"Preempted: the scheduler gave its place on {node} to a pod of higher priority."
     assert _told(victim) == (TrialState.PREEMPTED, words)
-    left = [pod["metadata"]["name"] for pod in cluster.store.list(PODS, "default")[0]]
-    assert len(left) == 2
+    wait_until(lambda: len(cluster.store.list(PODS, "default")[0]) == 2, "the end of the victim")
     cluster.store.delete(PRIORITY_CLASSES, "", "urgent")
 
 
@@ -159,7 +157,8 @@ import sys, pathlib
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab, wait_for
 from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 lab = KubernetesLab(pathlib.Path(sys.argv[1]))
-container = {"name": "m", "image": "x", "command": ["sh", "-c", "sleep 98765 & exec sleep 98765"]}
+script = f"sleep {sys.argv[2]} & exec sleep {sys.argv[2]}"
+container = {"name": "m", "image": "x", "command": ["sh", "-c", script]}
 lab.store.create(PODS, "default", {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
 wait_for(lambda: lab.store.get(PODS, "default", "p")["status"].get("phase") == "Running", "p")
 print("running", flush=True)
@@ -167,30 +166,34 @@ sys.stdin.read()
 """
 
 
-def _sleepers() -> list[str]:
+def _sleepers(seconds: str) -> list[str]:
     found = subprocess.run(["ps", "-ewwo", "args="], check=True, capture_output=True, text=True).stdout
-    return [line for line in found.splitlines() if line == "sleep 98765"]
+    return [line for line in found.splitlines() if line == f"sleep {seconds}"]
+
+
+def _mounts(folder: Path) -> list[str]:
+    return [line for line in Path("/proc/mounts").read_text().splitlines() if str(folder) in line]
 
 
 def test_nothing_is_left_when_the_process_of_the_cluster_is_killed(tmp_path: Path) -> None:
     reason = clusters.missing()
     if reason:
         pytest.skip(reason)
-    mounts = Path("/proc/mounts").read_text()
+    seconds = str(100_000 + os.getpid())  # no other process sleeps so long
     process = subprocess.Popen(
-        [sys.executable, "-c", _MAKE, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _MAKE, str(tmp_path), seconds], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdin is not None
     assert process.stdout.readline() == "running\n"
-    assert len(_sleepers()) == 2
+    wait_until(lambda: len(_sleepers(seconds)) == 2, "the processes of its pod")
     os.kill(process.pid, signal.SIGKILL)
     process.wait(timeout=30)
     process.stdin.close()
     process.stdout.close()
-    wait_until(lambda: not _sleepers(), "no process")
+    wait_until(lambda: not _sleepers(seconds), "no process")
     wait_until(lambda: not _of_folder(tmp_path), "no node")
-    assert Path("/proc/mounts").read_text() == mounts
+    assert _mounts(tmp_path) == []
 
 
 def _of_folder(folder: Path) -> list[str]:

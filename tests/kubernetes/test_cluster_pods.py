@@ -147,8 +147,8 @@ def test_a_command_that_is_not_there_cannot_be_started(cluster: KubernetesLab) -
 def test_a_deleted_pod_is_asked_to_end_and_killed_after_its_grace(cluster: KubernetesLab) -> None:
     polite = "trap 'echo asked; exit 0' TERM; echo up; while true; do sleep 0.02; done"
     deaf = "trap '' TERM; echo up; while true; do sleep 0.02; done"
-    for name, script in (("polite", polite), ("deaf", deaf)):
-        objects.make_pod(cluster, name, objects.pod_spec(script, terminationGracePeriodSeconds=1))
+    for name, script, grace_s in (("polite", polite, 600), ("deaf", deaf, 1)):
+        objects.make_pod(cluster, name, objects.pod_spec(script, terminationGracePeriodSeconds=grace_s))
     for name in ("polite", "deaf"):
         wait_until(lambda name=name: objects.log(cluster, objects.pod(cluster, name)) == "up\n", "output")
     paths = {

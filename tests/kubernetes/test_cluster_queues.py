@@ -45,12 +45,13 @@ def test_kueue_holds_what_does_not_fit_and_lets_it_go_when_there_is_room(cluster
         told = [condition_of(item, "QuotaReserved") for item in workloads if "job-b" in item["metadata"]["name"]]
         return told[0]["message"] if told and told[0] else ""
 
-    wait_until(message, "a reason")
-    assert "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 1 more needed" in message()
+    expected = "insufficient unused quota for nvidia.com/gpu in flavor default-flavor, 1 more needed"
+    wait_until(lambda: expected in message(), expected)
     cluster.store.delete(JOBS, "default", "a")
     wait_until(lambda: objects.job(cluster, "b").get("status", {}).get("ready") == 1, "the second job")
-    assert objects.job(cluster, "b")["spec"]["suspend"] is False
-    resumed = condition_of(objects.job(cluster, "b"), "Suspended")
+    found = objects.job(cluster, "b")
+    assert found["spec"]["suspend"] is False
+    resumed = condition_of(found, "Suspended")
     assert resumed is not None
     assert (resumed["status"], resumed["reason"]) == ("False", "JobResumed")
 

@@ -13,12 +13,12 @@ from tests.kubernetes import cluster_objects as objects
 def told(cluster: KubernetesLab, expected: str) -> str:
     """What the pod waits for, once that is expected."""
 
-    def now() -> str:
+    def found() -> str:
         events = cluster.store.list(EVENTS, "default")[0]
-        return trial_reasons.waiting([objects.pod(cluster, "p")], events)
+        now = trial_reasons.waiting([objects.pod(cluster, "p")], events)
+        return now if expected in now else ""
 
-    wait_until(lambda: expected in now(), expected, within_s=20)
-    return now()
+    return wait_until(found, expected)
 
 
 def spec(script: str, **more: object) -> objects.Json:

@@ -32,6 +32,7 @@ for step in range({STEPS}):
     print(step, flush=True)
     time.sleep(0.03)
 """
+HELD = f"{COUNTS}import pathlib\nwhile not pathlib.Path('/gate/open').exists():\n    time.sleep(0.01)"
 GONE_S = 60.0 if "AUTOTRAIN_LONG_TESTS" in os.environ else 2.0
 Make = Callable[..., KubernetesBackend]
 slow = pytest.mark.skipif(
@@ -75,6 +76,12 @@ def read(backend: KubernetesBackend, ref: JobRef, stream: str = wire.STDOUT) -> 
     return found
 
 
+def gate_volume(folder: Path) -> dict[str, str]:
+    """A folder that a test and its trials share: /gate."""
+    (folder / "gate").mkdir()
+    return {"path": "/gate", "host_path": str(folder / "gate")}
+
+
 def begun(backend: KubernetesBackend, ref: JobRef) -> None:
     wait_until(lambda: status(backend, ref) and read(backend, ref), f"a line of {ref.job_id}", within_s=60)
 
@@ -114,12 +121,13 @@ def test_a_server_that_is_gone_and_comes_back_with_another_certificate_loses_not
 
 
 def test_a_trial_that_ends_while_the_server_is_gone_is_read_whole_afterwards(
-    cluster: KubernetesLab, make: Make, home: Home
+    cluster: KubernetesLab, make: Make, home: Home, tmp_path: Path
 ) -> None:
-    backend = make()
-    ref = start(backend, home, COUNTS)
+    backend = make(volumes=[gate_volume(tmp_path)])
+    ref = start(backend, home, HELD)
     begun(backend, ref)
     cluster.api.stop()
+    (tmp_path / "gate" / "open").touch()
     found = cluster.store.list(JOBS, None)[0][0]["metadata"]
     wait_until(
         lambda: cluster.store.get(JOBS, found["namespace"], found["name"])["status"].get("succeeded"),
@@ -174,7 +182,6 @@ def test_what_a_rotated_log_does_not_hold_any_more_is_fetched_from_the_pod(
     cluster: KubernetesLab, make: Make, home: Home, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
-    gate.mkdir(mode=0o777)
     code = """
     import os, time
     print("begun", flush=True)
@@ -186,7 +193,7 @@ def test_what_a_rotated_log_does_not_hold_any_more_is_fetched_from_the_pod(
     while not os.path.exists("/gate/end"):
         time.sleep(0.01)
     """
-    backend = make(volumes=[{"path": "/gate", "host_path": str(gate)}])
+    backend = make(volumes=[gate_volume(tmp_path)])
     ref = start(backend, home, code)
     begun(backend, ref)
     (pod,) = cluster.store.list(PODS, "default")[0]

@@ -104,6 +104,11 @@ def test_small_data_and_code_go_by_config_maps_that_end_with_the_last_job_that_u
         assert run(backend, trial_of(home, code, number=3, data=data))[1] == "200000\n"  # made again
 
 
+def loaders(cluster: KubernetesLab) -> list[str]:
+    names = [pod["metadata"]["name"] for pod in cluster.store.list(PODS, "default")[0]]
+    return [name for name in names if name.startswith("autotrain-loader")]
+
+
 def test_big_data_is_refused_where_the_profile_names_no_storage(
     cluster: KubernetesLab, home: Home, tmp_path: Path
 ) -> None:
@@ -119,8 +124,7 @@ def test_big_data_is_written_to_the_volume_by_a_pod_and_read_there(
         trial = trial_with_big_data(home, tmp_path)
         status, text = run(backend, trial)
         assert text == f"{BIG_BYTES} ('/', 'autotrain', 'storage')\n", status
-        names = {pod["metadata"]["name"] for pod in cluster.store.list(PODS, "default")[0]}
-        assert not any(name.startswith("autotrain-loader") for name in names)
+        wait_until(lambda: not loaders(cluster), "the end of the pod that wrote")
     assert len(list(shared.glob("data/archives/*/big.bin"))) == 1
 
 
@@ -191,6 +195,10 @@ def test_an_attempt_goes_on_from_the_checkpoints_of_the_last_one(
     assert (shared / "trials" / "e1-1-3" / "checkpoints").is_dir() is has_volume
 
 
+def is_all_code_owned(cluster: KubernetesLab) -> bool:
+    return all(one["metadata"].get("ownerReferences") for one in cluster.store.list(CONFIG_MAPS, "default")[0])
+
+
 def test_clean_finds_what_is_left_of_a_home_and_removes_only_that(
     cluster: KubernetesLab, home: Home, tmp_path: Path
 ) -> None:
@@ -201,11 +209,12 @@ def test_clean_finds_what_is_left_of_a_home_and_removes_only_that(
         backend.submit(trial_of(home, waits, experiment_id="lost"), Placement(), {})
         others.submit(trial_of(other, waits, experiment_id="lost"), Placement(), {})
         wait_until(lambda: len(cluster.store.list(PODS, "default")[0]) == 3, "three pods")
+        wait_until(lambda: is_all_code_owned(cluster), "owners of all code")
         found = list(backend.leftovers(["kept"]))
         assert any(name.startswith("Job ") for name in found)
         assert backend.remove_leftovers(["kept"]) == found
         wait_until(lambda: len(cluster.store.list(JOBS, "default")[0]) == 2, "the job that is deleted")
-        assert backend.leftovers(["kept"]) == []
+        wait_until(lambda: backend.leftovers(["kept"]) == [], "nothing else that is left")
         left = backend.remove_leftovers([])
         assert any("ConfigMap" in name for name in left)
         wait_until(lambda: len(cluster.store.list(JOBS, "default")[0]) == 1, "the job of the other home alone")

@@ -33,12 +33,12 @@ def test_a_trial_goes_on_elsewhere_from_its_checkpoint_and_no_step_is_lost_or_tw
 ) -> None:
     trial = elastic_trials.start(cluster, backend, home, elastic_trials.COUNTS)
     trial.wait_for("group 0 of 1 begins after step -1")
-    wait_until(lambda: len(trial.points()) > 10, "reports", within_s=30)
+    wait_until(lambda: len(trial.points()) > 10, "reports")
     node = cluster.store.get(ADAPTDL_JOBS, "default", str(trial.ref.data["name"]))["status"]["allocation"][0]
     trial.allocate("n2" if node == "n1" else "n1")
     trial.wait_for("group 1 of 1 begins after step")
     count = len(trial.points())
-    wait_until(lambda: len(trial.points()) > count + 10, "more reports", within_s=30)
+    wait_until(lambda: len(trial.points()) > count + 10, "more reports")
     assert trial.seen <= {TrialState.PREPARING, TrialState.RUNNING}
     receipt = backend.cancel(trial.ref, 5.0)
     assert receipt.pids_left == ()
@@ -46,7 +46,7 @@ def test_a_trial_goes_on_elsewhere_from_its_checkpoint_and_no_step_is_lost_or_tw
     steps = [step for step, _ in trial.points()]
     assert steps == list(range(len(steps)))
     assert trial.printed().count("begins") == 2
-    assert trial.left() == []
+    wait_until(lambda: not trial.left(), "nothing left")
 
 
 def test_hints_bring_a_second_replica_and_after_both_one_alone_succeeds(
@@ -55,11 +55,11 @@ def test_hints_bring_a_second_replica_and_after_both_one_alone_succeeds(
     trial = elastic_trials.start(cluster, backend, home, elastic_trials.HINTS, resources=Resources(nodes=2))
     trial.wait_for("group 1 of 2 begins after step")
     count = len(trial.points())
-    wait_until(lambda: len(trial.points()) > count + 5, "reports of two replicas", within_s=60)
+    wait_until(lambda: len(trial.points()) > count + 5, "reports of two replicas")
     hints = cluster.store.get(ADAPTDL_JOBS, "default", str(trial.ref.data["name"]))["status"]["train"]
     assert hints == {"initBatchSize": 8, "globalBatchSize": 8, "maxBatchSize": 64, "maxProfiledReplicas": 2}
     other = wire.stream_of_rank(wire.STDOUT, 1)
-    wait_until(lambda: "group 1 of 2 begins" in trial.printed(other), "the second replica", within_s=15)
+    wait_until(lambda: "group 1 of 2 begins" in trial.printed(other), "the second replica")
     trial.allocate("n1")
     trial.wait_for("group 2 of 1 begins after step")
     trial.end()
@@ -68,4 +68,4 @@ def test_hints_bring_a_second_replica_and_after_both_one_alone_succeeds(
     replicas = [count for _, count in trial.points()]
     assert sorted(set(replicas)) == [1, 2]
     assert (replicas[0], replicas[-1]) == (1, 1)
-    wait_until(lambda: not trial.left(), "nothing left", within_s=30)
+    wait_until(lambda: not trial.left(), "nothing left")

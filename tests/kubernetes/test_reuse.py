@@ -26,7 +26,7 @@ CODE = "import os\nprint(os.uname().nodename, len(data.train.read_text()))\nrepo
 
 
 def make(cluster: KubernetesLab, home: Home, **options: object) -> KubernetesBackend:
-    given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "reuse": 1, "reuse_idle": 3.0, **options}
+    given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "reuse": 1, "reuse_idle": 6.0, **options}
     return KubernetesBackend(Profile("lab", "kubernetes", given), BackendContext(home), load_once)
 
 

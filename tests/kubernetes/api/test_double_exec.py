@@ -40,7 +40,7 @@ def start(core: client.CoreV1Api) -> Iterator[Start]:
 
 def test_output_errors_and_exit_status_come_back_apart(start: Start) -> None:
     process = start("sh", "-c", "echo out; echo err >&2; exit 3")
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert (process.read_stdout(), process.read_stderr(), process.returncode) == ("out\n", "err\n", 3)
 
 
@@ -48,13 +48,13 @@ def test_a_process_reads_its_input(start: Start) -> None:
     process = start("head", "-c", "300000", stdin=True)
     for _ in range(3):
         process.write_stdin("x" * 100_000)
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert (len(process.read_stdout()), process.returncode) == (300_000, 0)
 
 
 def test_without_input_a_process_reads_its_end(start: Start) -> None:
     process = start("cat")
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert process.returncode == 0
 
 
@@ -62,7 +62,7 @@ def test_the_end_of_the_input_alone_can_be_told(start: Start) -> None:
     process = start("cat", stdin=True)
     process.write_stdin("text")
     process.sock.send_binary(bytes([255, 0]))
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert (process.read_stdout(), process.returncode) == ("text", 0)
 
 
@@ -70,21 +70,21 @@ def test_a_terminal_has_the_size_of_the_clients(start: Start) -> None:
     process = start("sh", "-c", "read x; stty size", stdin=True, tty=True)
     process.write_channel(4, json.dumps({"Width": 100, "Height": 50}))
     process.write_stdin("\n")
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert process.read_stdout().split() == ["50", "100"]
 
 
 def test_many_processes_that_say_nothing_hold_up_no_other(start: Start) -> None:
     quiet = [start("cat", stdin=True) for _ in range(12)]
     process = start("echo", "here")
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     assert process.read_stdout() == "here\n"
     assert all(other.is_open() for other in quiet)
 
 
 def test_a_command_that_is_not_there_is_told(start: Start) -> None:
     process = start("no-such-command")
-    process.run_forever(timeout=20)
+    process.run_forever(timeout=60)
     status = json.loads(process.read_channel(3))
     assert (status["status"], status["reason"]) == ("Failure", "InternalError")
     assert "no-such-command" in status["message"]

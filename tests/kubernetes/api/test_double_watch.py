@@ -23,7 +23,7 @@ def make(core: client.CoreV1Api, namespace: str, name: str, labels: dict | None 
 
 
 def events(core: client.CoreV1Api, namespace: str, **options: object) -> Iterator[tuple[str, str, dict | None]]:
-    for event in watch.Watch().stream(core.list_namespaced_config_map, namespace, timeout_seconds=20, **options):
+    for event in watch.Watch().stream(core.list_namespaced_config_map, namespace, timeout_seconds=60, **options):
         yield event["type"], event["object"].metadata.name, event["object"].data
 
 
@@ -108,7 +108,7 @@ def test_bookmarks_say_how_far_a_quiet_watch_is(double: Double) -> None:
         latest = core.create_namespaced_secret("default", {"metadata": {"name": "s"}}).metadata.resource_version
         stream = watch.Watch().stream(
             core.list_namespaced_config_map, "default", resource_version=version, allow_watch_bookmarks=True,
-            timeout_seconds=20,
+            timeout_seconds=60,
         )  # fmt: skip
         event = next(iter(stream))
         assert event["type"] == "BOOKMARK"

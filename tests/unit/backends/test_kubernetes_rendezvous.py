@@ -48,7 +48,7 @@ class Pods:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=30)
+            thread.join(timeout=60)
 
     def join(self, node: int) -> None:
         self.layouts[node] = self.parts[node].join(never)
@@ -61,7 +61,7 @@ class Pods:
         wire.write_atomically(str(self.folder / str(node) / wire.STATUS_FILE), text.encode())
 
     def advance_until(self, condition: Callable[[], object]) -> None:
-        end_s = time.monotonic() + 20
+        end_s = time.monotonic() + 60
         while not condition():
             assert time.monotonic() < end_s
             for node, part in self.parts.items():
@@ -130,7 +130,7 @@ def test_a_pod_without_the_token_is_not_let_in(make: Callable[..., Pods]) -> Non
         other.sendall(b"GET / HTTP/1.1\r\n\r\n")
         pods.meet()
     stop.set()
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     assert pods.layouts[1]["endpoints"] == pods.layouts[0]["endpoints"]
 
 
@@ -227,7 +227,7 @@ def test_an_elastic_trial_goes_on_without_a_node_and_lets_it_in_again(make: Call
     del pods.layouts[1]
     thread.start()
     pods.advance_until(lambda: 1 in pods.layouts)
-    thread.join(timeout=30)
+    thread.join(timeout=60)
     pods.parts[1] = again
     assert pods.layouts[1]["node_rank"] == 1
     assert pods.layouts[1]["endpoints"][0] == pods.layouts[0]["endpoints"][0]

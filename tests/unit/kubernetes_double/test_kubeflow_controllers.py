@@ -47,7 +47,7 @@ Json = dict[str, Any]
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not (found := condition()):
         assert time.monotonic() < deadline, f"still waiting for {what}"
         time.sleep(0.005)
@@ -95,19 +95,22 @@ class Cluster:
         return {pod["metadata"]["name"]: pod for pod in found if "deletionTimestamp" not in pod["metadata"]}
 
     def pods(self, count: int, selector: str = "") -> dict[str, Json]:
-        until(lambda: len(self.found_pods(selector)) == count, f"{count} pods")
-        return self.found_pods(selector)
+        def found() -> list[dict[str, Json]]:
+            now = self.found_pods(selector)
+            return [now] if len(now) == count else []
+
+        pods: dict[str, Json] = until(found, f"{count} pods")[0]
+        return pods
 
     def say(self, pod: str, phase: str, container: str = "", exit_code: int | None = None) -> None:
         """Tell the status of a pod, as its kubelet does."""
-        found = self.store.get(PODS, TEAM, pod)
         ready = {"type": "Ready", "status": "True" if phase == "Running" else "False"}
-        found["status"] = {**found.get("status", {}), "phase": phase, "conditions": [ready]}
+        status: Json = {"phase": phase, "conditions": [ready]}
         if exit_code is not None:
             ended = {"terminated": {"exitCode": exit_code}}
-            status = {"name": container, "state": ended, "ready": False, "restartCount": 0, "image": "x", "imageID": ""}
-            found["status"]["containerStatuses"] = [status]
-        self.store.replace(PODS, TEAM, pod, found, "status")
+            told = {"name": container, "state": ended, "ready": False, "restartCount": 0, "image": "x", "imageID": ""}
+            status["containerStatuses"] = [told]
+        self.store.patch(PODS, TEAM, pod, {"status": status}, subresource="status")
 
     def until_state(self, workload: Workload, name: str, state: TrialState) -> None:
         until(lambda: workload.state(self.get(workload, name), []).state is state, state)
@@ -144,8 +147,8 @@ def test_a_pytorchjob_has_a_master_and_workers_with_their_ranks_and_services(clu
     }  # fmt: skip
     assert cluster.labels(pods[f"{name}-master-0"])["job-role"] == "master"
     assert pods[f"{name}-worker-0"]["spec"]["initContainers"][0]["name"] == "init-pytorch"
-    services = until(lambda: cluster.store.list(SERVICES, TEAM)[0], "services")
-    assert sorted(one["metadata"]["name"] for one in services) == sorted(pods)
+    names = lambda: sorted(one["metadata"]["name"] for one in cluster.store.list(SERVICES, TEAM)[0])  # noqa: E731 - short
+    until(lambda: names() == sorted(pods), "a service of each pod")
 
 
 def test_a_pytorchjob_ends_with_its_master_or_fails_with_any_replica(cluster: Cluster) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -51,6 +52,6 @@ def folder_bytes(folder: Path) -> int:
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:
-            path = Path(place) / name
-            total += path.lstat().st_size if path.is_symlink() or path.exists() else 0
+            with contextlib.suppress(FileNotFoundError):  # it was removed just now
+                total += (Path(place) / name).lstat().st_size
     return total

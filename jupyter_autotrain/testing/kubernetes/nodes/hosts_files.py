@@ -45,7 +45,7 @@ class HostsFiles:
         if path is None or not path.exists():
             self._written.pop(uid, None)
         elif lines != self._written.get(uid, ""):
-            path.write_text(hosts.own_lines(pod, pod["status"]["podIP"]) + lines)  # in place: it is mounted
+            _rewrite(path, hosts.own_lines(pod, pod["status"]["podIP"]) + lines)
             self._written[uid] = lines
 
     def _path(self, pod: Json) -> Path | None:
@@ -53,3 +53,10 @@ class HostsFiles:
         if kubelet is None or not kubelet.alive or not pod.get("status", {}).get("podIP"):
             return None
         return kubelet.starter.hosts_file(pod["metadata"]["uid"])
+
+
+def _rewrite(path: Path, text: str) -> None:
+    """Write a file in place, since it is mounted, and never empty, since it is read at any time."""
+    with path.open("r+") as file:
+        file.write(text)
+        file.truncate()

@@ -81,7 +81,7 @@ def run_until(server: Server, on_change: Callable[[Any, bool], None], condition:
 
     async def main() -> None:
         task = asyncio.create_task(watched.run())
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not condition():
                 await asyncio.sleep(0.01)
         task.cancel()

@@ -111,7 +111,8 @@ class Container:
         total = 0
         for folder, _, names in os.walk(self._upper):
             for name in names:
-                total += os.lstat(os.path.join(folder, name)).st_blocks * 512
+                with contextlib.suppress(FileNotFoundError):  # it was removed just now
+                    total += os.lstat(os.path.join(folder, name)).st_blocks * 512
         return total
 
 
