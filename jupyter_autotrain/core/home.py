@@ -25,6 +25,11 @@ class Home:
         return self.root / "store.sqlite"
 
     @property
+    def identity(self) -> Path:
+        """What tells this home from all others (`core.home_identity`)."""
+        return self.root / "identity"
+
+    @property
     def wakeup_socket(self) -> Path:
         """The manager's Unix socket."""
         return self.root / "manager.sock"

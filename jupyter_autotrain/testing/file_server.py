@@ -1,16 +1,22 @@
-"""A web server for tests: takes PUT, and where it is told keys, refuses what is not signed as S3 wants it."""
+"""A web server for tests: takes PUT and DELETE; where it is told keys, it is one of S3.
+
+Then it refuses what is not signed as S3 wants it, and lists a bucket (`list-type=2`) in small pages.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import html
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qsl, unquote
 
 from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials, Request
 
+_PAGE = 3  # names
 _SIGNED = re.compile(r"Credential=([^/]+)/(\d+)/([^/]+)/s3/aws4_request,SignedHeaders=([^,]+),Signature=(\w+)")
 
 
@@ -47,8 +53,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.files[self.path] = data
             self._answer(200, b"")
 
+    def do_DELETE(self) -> None:
+        if not self._is_refused(b""):
+            self.server.files.pop(self.path, None)
+            self._answer(204, b"")
+
     def _give(self, *, has_body: bool) -> None:
         if self._is_refused(b""):
+            return
+        path, _, query = self.path.partition("?")
+        if "list-type=2" in query and self.server.credentials is not None:
+            self._answer(200, _page(self.server.files, path, dict(parse_qsl(query))))
             return
         data = self.server.files.get(self.path)
         if data is None:
@@ -86,6 +101,16 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         pass
+
+
+def _page(files: Mapping[str, bytes], bucket: str, asked: Mapping[str, str]) -> bytes:
+    """Some names of a bucket, and where to go on; Amazon S3 API reference, ListObjectsV2."""
+    keys = sorted(unquote(path).removeprefix(bucket) for path in files if path.startswith(bucket))
+    after = [key for key in keys if key.startswith(asked["prefix"]) and key > asked.get("continuation-token", "")]
+    page = after[:_PAGE]
+    listed = "".join(f"<Contents><Key>{html.escape(key)}</Key></Contents>" for key in page)
+    more = f"<NextContinuationToken>{html.escape(page[-1])}</NextContinuationToken>" if len(after) > _PAGE else ""
+    return f"<ListBucketResult>{listed}{more}</ListBucketResult>".encode()
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import contextlib
 import os
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import pytest
 import jupyter_autotrain as at
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import home_identity, wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory_cluster import cluster_of
@@ -147,7 +148,7 @@ def test_big_data_goes_to_s3_signed_with_the_keys_of_a_secret_that_no_trial_sees
         environ = trial_of(home, "import os; print('quiet' in str(os.environ))", experiment_id="e2")
         with cluster.inside():
             assert ended(backend, backend.submit(environ, Placement(), {}))[1] == "False\n"
-    assert [method for method, _ in server.requests] == ["HEAD", "PUT", "GET"]
+    assert [method for method, _ in server.requests] == ["PUT", "HEAD", "PUT", "GET"]
 
 
 @long
@@ -192,7 +193,46 @@ def test_an_attempt_goes_on_from_the_checkpoints_of_the_last_one(
         assert run(backend, again)[1] == "from {'step': 1}\n"
         third = replace(trial, attempt=3, resume_attempt=2)
         assert run(backend, third)[1] == "from {'step': 2}\n"
-    assert (shared / "trials" / "e1-1-3" / "checkpoints").is_dir() is has_volume
+    kept = shared / "experiments" / home_identity.identity(home) / "e1" / "1-3" / "checkpoints"
+    assert kept.is_dir() is has_volume
+
+
+@pytest.mark.parametrize("kind", ["volume", pytest.param("mounted", marks=long)])
+def test_clean_removes_from_a_volume_what_experiments_that_are_no_more_have_there_and_no_other_uses(
+    cluster: KubernetesLab, home: Home, tmp_path: Path, shared: Path, kind: str
+) -> None:
+    other = Home(tmp_path / "other")
+    storage = {"host_path": str(shared), **({"local_path": str(shared)} if kind == "mounted" else {})}
+    with backend_on(cluster, home, storage=storage) as backend, backend_on(cluster, other, storage=storage) as others:
+        both = trial_with_big_data(home, tmp_path)
+        alone = big_trial(home, tmp_path, "alone")
+        assert run(backend, both)[0].state is run(backend, alone)[0].state is TrialState.SUCCEEDED
+        assert run(others, big_trial(other, tmp_path, "theirs", "big.bin"))[0].state is TrialState.SUCCEEDED
+        wait_until(lambda: not cluster.store.list(JOBS, "default")[0], "the end of all Jobs")
+        assert stored(backend.leftovers([])) == []  # the home has both experiments
+        for name in ("e1", "alone"):
+            shutil.rmtree(home.experiment(name))
+        assert stored(backend.leftovers(["e1"])) == ["what experiment alone has in the storage"]
+        assert len(stored(backend.remove_leftovers([]))) == 2
+        assert stored(backend.leftovers([])) == []
+        assert stored(others.leftovers([])) == []
+        wait_until(lambda: not loaders(cluster), "the end of the pods that looked")
+    assert [path.name for path in shared.glob("data/archives/*/*")] == ["big.bin"]
+    assert [path.name for path in shared.glob("experiments/*/*")] == ["theirs"]
+
+
+def big_trial(home: Home, tmp_path: Path, name: str, file_name: str = "") -> TrialSpec:
+    """A trial with data that no ConfigMap holds: a file that is there, or one of its own."""
+    path = tmp_path / (file_name or f"{name}.bin")
+    if not path.exists():
+        path.write_bytes(os.urandom(BIG_BYTES))
+    data = data_of(home, tmp_path, experiment_id=name, big=path.name)
+    return trial_of(home, "print(len(data.big.read_bytes()))", experiment_id=name, data=data)
+
+
+def stored(names: Sequence[str]) -> list[str]:
+    """What is in the storage, of all that is left."""
+    return [name for name in names if "in the storage" in name]
 
 
 def is_all_code_owned(cluster: KubernetesLab) -> bool:

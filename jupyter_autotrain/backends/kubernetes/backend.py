@@ -17,8 +17,8 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.pool import pooling
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
-from jupyter_autotrain.backends.kubernetes.submission import leftovers as cluster_leftovers
 from jupyter_autotrain.backends.kubernetes.submission import planning
+from jupyter_autotrain.backends.kubernetes.submission.home_leftovers import HomeLeftovers
 from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
@@ -149,18 +149,12 @@ class KubernetesBackend:
         return ref
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """Objects of this home in the namespace that none of these experiments needs."""
-        return [str(one) for one in self._leftovers(experiments)]
+        """What this home has in the namespace and in the storage, and none of these experiments needs."""
+        return HomeLeftovers(self._session, self._context.home).find(experiments)
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """Delete them."""
-        found = self._leftovers(experiments)
-        cluster_leftovers.remove(self._session.api, found)
-        return [str(one) for one in found]
-
-    def _leftovers(self, experiments: Collection[str]) -> list[cluster_leftovers.ClusterLeftover]:
-        session = self._session
-        return cluster_leftovers.find(session.api, session.namespace, session.home, experiments)
+        """Delete it."""
+        return HomeLeftovers(self._session, self._context.home).remove(experiments)
 
     def _ref(self, program: TrialProgram) -> JobRef:
         trial = program.trial

@@ -17,10 +17,12 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from typing import BinaryIO, cast
 
+from jupyter_autotrain.backends.kubernetes_pod import storage_use
 from jupyter_autotrain.backends.kubernetes_pod.remote_files import BLOCK_BYTES, RemoteFiles
 from jupyter_autotrain.errors import DataError
 
 ARCHIVES = "archives"
+DATA = "data"  # of `layout.DATA`, on a volume
 
 
 def place(archives: Sequence[Mapping[str, object]], folder: str, variables: Mapping[str, str]) -> dict[str, str]:
@@ -163,13 +165,20 @@ def _failed(name: str, folder: str, error: OSError) -> DataError:
     )
 
 
-def receive(folder: str, sha256: str, size_bytes: int) -> None:
-    """Unpack what comes on standard input below a folder, unless it is there; what a loader pod runs.
+def receive(storage: str, user: str, sha256: str, size_bytes: int) -> None:
+    """Unpack what comes on standard input on a volume, unless it is there; what a loader pod runs.
 
     Exactly `size_bytes` are read, since an input over a connection may have no end. Prints `ready` before it
     reads, or `there` and reads nothing; at the end `done`.
+
+    Args:
+        storage: The root of the volume.
+        user: The experiment that uses it, as HOME/EXPERIMENT.
+        sha256: The archive.
+        size_bytes: Of the tar file.
     """
-    target = unpacked(folder, sha256)
+    storage_use.note(storage, user, sha256)
+    target = unpacked(f"{storage}/{DATA}", sha256)
     os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
     with _alone(f"{target}.lock"):
         if os.path.isdir(target):

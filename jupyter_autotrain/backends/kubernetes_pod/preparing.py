@@ -20,7 +20,7 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     """Have all that a trial needs, and write into `trial` where it lies; gives lines for the trial's stderr.
 
     The manager's side says in `trial`: `archives` (as `archives.place` takes them), `on_volume` (whether the
-    profile's storage is mounted), `resume_job` (the attempt that it goes on from).
+    profile's storage is mounted), `resumed` (the attempt that it goes on from, as `layout.attempt` names it).
 
     Args:
         trial: `trial.json`, as it was sent.
@@ -42,7 +42,7 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     trial["environments"] = layout.ENVIRONMENTS if on_volume else f"{run}/environments"
     if BUNDLE in places:
         trial["bundle"] = places[BUNDLE]
-    earlier = str(trial.pop("resume_job", "") or "")
+    earlier = str(trial.pop("resumed", "") or "")
     resumed = _on_volume(earlier) if earlier and on_volume else ""
     if resumed or CHECKPOINTS in places:
         trial["resume_from"] = resumed or places[CHECKPOINTS]

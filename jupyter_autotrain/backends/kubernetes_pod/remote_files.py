@@ -6,8 +6,10 @@ The manager's side uses this too. Standard library of Python 3.9 alone.
 from __future__ import annotations
 
 import hashlib
+import html
 import http.client
 import os
+import re
 import time
 import urllib.error
 import urllib.request
@@ -27,6 +29,7 @@ _SILENCE_S = 60.0
 _TRIES = 4
 _PAUSE_S = 0.5
 _NOT_FOUND = 404
+_NEXT = "NextContinuationToken"
 _MAY_PASS = frozenset({408, 429, 500, 502, 503, 504})
 
 
@@ -49,7 +52,12 @@ class RemoteFiles:
         """The address of a file."""
         if not self._s3:
             return f"{self._url.rstrip('/')}/{quote(name)}"
-        key = "/".join(part for part in (self._s3.get("prefix", "").strip("/"), name) if part)
+        return self._url_of_key(self._key(name))
+
+    def _key(self, name: str) -> str:
+        return "/".join(part for part in (self._s3.get("prefix", "").strip("/"), name) if part)
+
+    def _url_of_key(self, key: str) -> str:
         return s3_signing.object_url(self._s3.get("endpoint", ""), self._s3["bucket"], key, self._region)
 
     @property
@@ -89,6 +97,41 @@ class RemoteFiles:
         except (OSError, http.client.HTTPException) as error:
             raise self._failed("sent", name, error) from error
 
+    def names(self, prefix: str) -> list[str]:
+        """The names of the files of a bucket that begin so; ListObjectsV2, a page after another.
+
+        Raises:
+            DataError: The server does not say.
+        """
+        root = f"{self._key('')}/" if self._key("") else ""
+        found: list[str] = []
+        token = ""
+        while True:
+            more = {"continuation-token": token} if token else {}
+            asked = {**more, "list-type": "2", "prefix": f"{root}{prefix}"}  # in their order, as is signed
+            query = "&".join(f"{name}={quote(value, safe='-_.~')}" for name, value in asked.items())
+            try:
+                with self._send("GET", f"{self._url_of_key('')}?{query}") as answer:
+                    text = answer.read().decode()
+            except (OSError, http.client.HTTPException) as error:
+                raise self._failed("listed", prefix, error) from error
+            found += [html.unescape(key)[len(root) :] for key in _texts(text, "Key")]
+            token = html.unescape("".join(_texts(text, _NEXT)))
+            if not token:
+                return found
+
+    def delete(self, name: str) -> None:
+        """Remove a file; one that is not there is removed already.
+
+        Raises:
+            DataError: The server does not remove it.
+        """
+        try:
+            self._ask("DELETE", name).close()
+        except (OSError, http.client.HTTPException) as error:
+            if not (isinstance(error, urllib.error.HTTPError) and error.code == _NOT_FOUND):
+                raise self._failed("removed", name, error) from error
+
     def get(self, name: str, sha256: str, target: str) -> None:
         """Bring a file here; it is at `target` only when it is whole and has this digest.
 
@@ -123,7 +166,11 @@ class RemoteFiles:
     def _ask(
         self, method: str, name: str, data: Iterator[bytes] | None = None, size_bytes: int = 0, sha256: str = ""
     ) -> HTTPResponse:
-        url = self.url(name)
+        return self._send(method, self.url(name), data, size_bytes, sha256)
+
+    def _send(
+        self, method: str, url: str, data: Iterator[bytes] | None = None, size_bytes: int = 0, sha256: str = ""
+    ) -> HTTPResponse:
         headers = self._headers(method, url, sha256 or s3_signing.EMPTY_SHA256)
         if data is not None:
             headers["content-length"] = str(size_bytes)
@@ -166,3 +213,7 @@ class RemoteFiles:
             "The server of the profile's `storage:` answers, and the keys of its `secret:` may read and write there.",
             "Correct `storage:`, or the Secret, then retry.",
         )
+
+
+def _texts(xml: str, tag: str) -> list[str]:
+    return re.findall(f"<{tag}>(.*?)</{tag}>", xml)

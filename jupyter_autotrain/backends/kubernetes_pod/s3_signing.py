@@ -54,7 +54,7 @@ class Request:
 
     Args:
         method: GET, HEAD, PUT or DELETE.
-        url: Of the object, without a query.
+        url: Of the object; a query is in the order of its names, and quoted.
         region: The bucket's region.
         time_utc: Now, such as 20130524T000000Z.
         payload_sha256: The digest of what is sent.

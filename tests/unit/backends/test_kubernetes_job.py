@@ -11,9 +11,9 @@ import yaml
 
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.manifests.manifest_text import to_yaml
-from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
@@ -73,4 +73,4 @@ def test_what_is_exported_has_the_code_and_of_secrets_the_names_only(tmp_path: P
     assert {one["metadata"]["labels"]["jupyter-autotrain/home"] for one in (*maps, secret, service, job)} == {
         "exported"
     }
-    assert naming.home_digest(context.home) not in text
+    assert home_identity.identity(context.home) not in text

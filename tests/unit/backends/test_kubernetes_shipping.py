@@ -10,9 +10,11 @@ import pytest
 
 from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import has_volume
 from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream, trial_needs, volume_storage
-from jupyter_autotrain.backends.kubernetes.storage.shipping import RemoteStorage, Shipping
+from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
+from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
 from jupyter_autotrain.backends.kubernetes_pod import archives, layout, preparing
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import to_json
@@ -20,6 +22,8 @@ from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonP
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, DataError
 from jupyter_autotrain.testing.file_server import FileServer, serving
+
+USER = "home/e"
 
 
 def folder(root: Path, size_bytes: int, *, repeats: bool = False) -> tar_stream.TarStream:
@@ -52,7 +56,7 @@ def test_what_is_too_big_goes_to_the_server_of_the_profile_once(tmp_path: Path) 
         archives_sent = [ways.archive("data.train", "key", stream) for _ in range(3)]
         assert server.requests == []
         for archive in archives_sent:
-            ways.send(archive)
+            ways.send(archive, USER)
         entries = [archive.entry for archive in archives_sent]
         assert [method for method, _ in server.requests] == ["HEAD", "PUT", "HEAD", "HEAD"]
         assert entries[0] == entries[2]
@@ -66,7 +70,7 @@ def test_what_s3_does_not_take_in_one_piece_is_refused_before_it_is_sent(tmp_pat
         file.truncate((5 << 30) + 1)
     stream = tar_stream.of_folder(tmp_path / "data")
     with pytest.raises(BackendError) as caught:
-        RemoteStorage({"s3": {"bucket": "team", "endpoint": "http://127.0.0.1:1"}}, dict).send(stream, "0" * 64)
+        RemoteStorage({"s3": {"bucket": "team", "endpoint": "http://127.0.0.1:1"}}, dict).send(stream, "0" * 64, USER)
     assert "5.37 GB" in caught.value.found
     assert "one piece" in caught.value.expected
     assert "{pvc: NAME}" in caught.value.action
@@ -76,14 +80,14 @@ def test_where_this_machine_has_the_volume_mounted_pods_find_the_archive_unpacke
     (tmp_path / "mount").mkdir()
     ways = Shipping(MountedStorage(str(tmp_path / "mount")))
     archive = ways.archive("data.train", "key", folder(tmp_path / "data", 2 << 20))
-    ways.send(archive)
+    ways.send(archive, USER)
     (place,) = archives.place([archive.entry], str(tmp_path / "mount" / "data"), {}).values()
     assert (Path(place) / "train.bin").stat().st_size == 2 << 20
 
 
 def test_a_mount_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="is not there"):
-        MountedStorage(str(tmp_path / "none")).send(folder(tmp_path / "data", 64), "0" * 64)
+        MountedStorage(str(tmp_path / "none")).send(folder(tmp_path / "data", 64), "0" * 64, USER)
 
 
 @pytest.mark.parametrize(
@@ -132,12 +136,13 @@ def test_environments_are_made_once_per_storage(tmp_path: Path) -> None:
 def test_a_trial_goes_on_from_the_checkpoints_of_its_last_attempt_on_the_volume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(layout, "TRIALS", str(tmp_path / "trials"))
-    assert "resume_from" not in prepared({"on_volume": True, "resume_job": "e-1-1"}, tmp_path)
+    monkeypatch.setattr(layout, "EXPERIMENTS", str(tmp_path / "experiments"))
+    trial = {"on_volume": True, "resumed": layout.attempt("home", "e", 1, 1)}
+    assert "resume_from" not in prepared(trial, tmp_path)
     for folder_of_it in ("node-0/checkpoints", "checkpoints"):  # of one that was rescaled, of any other
-        saved = tmp_path / "trials" / "e-1-1" / folder_of_it
+        saved = tmp_path / "experiments" / "home" / "e" / "1-1" / folder_of_it
         (saved / "step-5").mkdir(parents=True)
-        assert prepared({"on_volume": True, "resume_job": "e-1-1"}, tmp_path)["resume_from"] == str(saved)
+        assert prepared(trial, tmp_path)["resume_from"] == str(saved)
 
 
 def test_in_the_image_that_the_header_names_the_place_is_the_environment(tmp_path: Path) -> None:
@@ -172,9 +177,9 @@ def test_an_archive_that_is_not_on_the_volume_any_more_is_told(tmp_path: Path) -
 def test_a_mounted_folder_takes_an_archive_once(tmp_path: Path) -> None:
     stream = folder(tmp_path / "source", 64)
     storage = volume_storage.MountedStorage(str(tmp_path))
-    storage.send(stream, stream.sha256)
+    storage.send(stream, stream.sha256, USER)
     (tmp_path / "source" / "train.bin").unlink()  # not read again
-    storage.send(stream, stream.sha256)
+    storage.send(stream, stream.sha256, USER)
 
 
 def needs(options: dict, tmp_path: Path, **spec: object) -> trial_needs.TrialNeeds:
@@ -187,11 +192,12 @@ def test_the_checkpoints_of_a_trial_lie_on_the_volume_and_outlive_its_pods(tmp_p
     found = needs(options, tmp_path, resume_attempt=1)
     assert [volume["persistentVolumeClaim"]["claimName"] for volume in found.volumes] == ["training"]
     whole, own = found.mounts
+    own_home = home_identity.identity(Home(tmp_path))
     assert (whole["mountPath"], whole["subPath"]) == ("/autotrain/storage", "team/ada")
     assert (own["mountPath"], own["subPath"]) == (
-        "/autotrain/run/trial/checkpoints", "team/ada/trials/e-1-2/checkpoints",
+        "/autotrain/run/trial/checkpoints", f"team/ada/experiments/{own_home}/e/1-2/checkpoints",
     )  # fmt: skip
-    assert found.fields["resume_job"] == "e-1-1"
+    assert found.fields["resumed"] == f"{own_home}/e/1-1"
     assert found.fields["on_volume"] is True
 
 

@@ -25,7 +25,7 @@ class ClusterView:
     Args:
         api: The cluster.
         namespace: The namespace.
-        home: The digest of the home.
+        home: The identity of the home.
         on_pod: Called in the loop with a pod that is new, different or gone.
         on_object: The same with an object of a trial.
     """

@@ -18,6 +18,7 @@ _VOLUME = "autotrain-checkpoint"
 _VOLUMES = ("pvc", "nfs", "host_path", "azure_file")
 _SIZE_BYTES = 1 << 30
 _MEBIBYTE = 1 << 20
+_OF_ATTEMPT = (naming.LABEL_HOME, naming.LABEL_EXPERIMENT, naming.LABEL_TRIAL, naming.LABEL_ATTEMPT)
 
 
 def has_volume(options: JsonObject) -> bool:
@@ -61,13 +62,14 @@ def with_kept_folder(template: JsonObject, request: WorkloadRequest, node: str) 
     prefix = text(request.options, "storage", "sub_path") if volume is not None else ""
     if volume is None:
         volume = {"name": _VOLUME, "persistentVolumeClaim": {"claimName": request.name}}
-    job = request.labels.get(naming.LABEL_JOB) or request.name
     above = f"{prefix}/" if prefix else ""
-    checkpoints = layout.checkpoints(job).removeprefix(f"{layout.STORAGE}/")
+    home, experiment, number, attempt = (request.labels[label] for label in _OF_ATTEMPT)
+    whole = layout.EXPERIMENTS.removeprefix(f"{layout.STORAGE}/")
+    folder = f"{above}{whole}/{layout.attempt(home, experiment, number, attempt)}"
     wanted: list[JsonObject] = [
         _mount(volume, layout.STORAGE, {"subPath": prefix} if prefix else {}),
-        _mount(volume, places.RUN, {"subPathExpr": f"{above}trials/{job}/{node}"}),
-        _mount(volume, _CHECKPOINTS, {"subPath": f"{above}{checkpoints}"}),
+        _mount(volume, places.RUN, {"subPathExpr": f"{folder}/{node}"}),
+        _mount(volume, _CHECKPOINTS, {"subPath": f"{folder}/{wire.CHECKPOINTS}"}),
     ]
     spec = part(template, "spec")
     first, *others = items(spec, "containers")

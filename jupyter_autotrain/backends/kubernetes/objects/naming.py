@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 
@@ -22,17 +23,17 @@ _VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DIGEST_DIGITS = 10
 
 
-def home_digest(home: Home) -> str:
-    """Which home something belongs to."""
-    return hashlib.sha256(str(home.root.absolute()).encode()).hexdigest()[:12]
-
-
 def label_value(text: str) -> str:
     """A text as the value of a label: itself where it may be one, else its beginning with a digest."""
     if len(text) <= LONGEST_NAME and _VALUE.fullmatch(text):
         return text
     begin = re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-")[: LONGEST_NAME - _DIGEST_DIGITS - 1].strip("-")
     return f"{begin}-{_digest(text)}" if begin else _digest(text)
+
+
+def user_of_storage(home: Home, experiment: str) -> str:
+    """Who uses what lies in a storage: HOME/EXPERIMENT."""
+    return f"{home_identity.identity(home)}/{label_value(experiment)}"
 
 
 def labels_of(job_id: str, home: str) -> dict[str, str]:

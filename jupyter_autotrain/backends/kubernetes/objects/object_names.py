@@ -13,7 +13,7 @@ def dns_label(job_id: str, home: str, longest: int) -> str:
 
     Args:
         job_id: The job; as much of it as fits is kept for readers.
-        home: The digest of the home, so that the jobs of two homes in one namespace differ.
+        home: The identity of the home, so that the jobs of two homes in one namespace differ.
         longest: How many characters it may have.
     """
     digest = hashlib.sha256(f"{home}\n{job_id}".encode()).hexdigest()[:_DIGEST]

@@ -34,7 +34,7 @@ class PilotKeeper(Keeper):
         view: What there is in it.
         jobs: Gives the trials that are followed.
         on_change: Called with one that is lost.
-        home: The digest of the home.
+        home: The identity of the home.
     """
 
     subject = "long-running pods"

@@ -65,7 +65,7 @@ def pilot(job: JsonObject, name: str, home: str) -> JsonObject:
     Args:
         job: That of a trial of the pool, whole.
         name: Of the pilot.
-        home: The digest of the home.
+        home: The identity of the home.
     """
     labels = {
         naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: home, naming.LABEL_JOB: name, POOL: pool_of(job)

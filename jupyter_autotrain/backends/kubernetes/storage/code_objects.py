@@ -55,7 +55,7 @@ class CodeFile:
         """The name of its ConfigMap: the same content has the same one, and each home its own.
 
         Args:
-            home: The digest of the home.
+            home: The identity of the home.
         """
         digest = hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
         return f"autotrain-{home[:8]}-{digest[:_NAME_CHARACTERS]}"
@@ -66,7 +66,7 @@ class CodeFile:
         """Its ConfigMap.
 
         Args:
-            home: The digest of the home.
+            home: The identity of the home.
             namespace: Where it is made.
             labels: Of the home's objects.
             owners: Owner references.
@@ -112,7 +112,7 @@ class CodeObjects:
     Args:
         api: The cluster.
         namespace: Where they are made.
-        home: The digest of the home.
+        home: The identity of the home.
         labels: Of the home's objects.
     """
 

@@ -1,4 +1,4 @@
-"""Writing to a volume of the cluster: a pod that mounts it receives what is sent over `exec`.
+"""Work on a volume of the cluster: a pod that mounts it receives what is sent over `exec`, and removes what is there.
 
 The pod lives as long as one archive is sent; one that a killed manager left ends by its deadline, and `clean` finds it
 by its labels.
@@ -12,28 +12,33 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 from typing import Any, cast
 
+from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.manifests import volumes
 from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import volume
 from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
-from jupyter_autotrain.backends.kubernetes_pod import layout, places
+from jupyter_autotrain.backends.kubernetes_pod import layout, places, storage_use
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
+_CODE = "code"
 _LIFE_S = 6 * 3600
 _LOOK_AGAIN_S = 0.2
 _PIECE_BYTES = 32_000  # of one message, as other clients send them
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)  # channels of `exec`
 _SLEEP = "import signal, time; signal.signal(15, lambda *_: exit()); time.sleep({seconds})"
 _RECEIVE = (
-    "import sys; sys.path.insert(0, '{code}/agent.zip'); "
+    f"import sys; sys.path.insert(0, '{places.CODE}/{places.AGENT_ARCHIVE}'); "
     "from jupyter_autotrain.backends.kubernetes_pod import archives; "
-    "archives.receive('{folder}', '{sha256}', {size_bytes})"
+    f"archives.receive('{layout.STORAGE}', *sys.argv[1:3], int(sys.argv[3]))"
 )
+_ANSWER = "import sys\nmain({storage!r}, sys.argv[1:])\n"
 
 
 def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps: Mapping[str, str]) -> JsonObject:
@@ -43,18 +48,20 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
         options: Of the profile, with a storage that is a volume.
         image: Any with a Python.
         metadata: Name, namespace and labels.
-        config_maps: The ConfigMap of `agent.zip`.
+        config_maps: The ConfigMap of `agent.zip`; none where it only answers.
     """
     python = str(options.get("python") or "python3")
     storage = volumes.storage_volume(options)
-    mounts = [volumes.storage_mount(options, layout.STORAGE), {"name": "code", "mountPath": places.CODE}]
+    mounts = [volumes.storage_mount(options, layout.STORAGE)]
+    code = [volume(_CODE, config_maps)] if config_maps else []
+    mounts += [{"name": _CODE, "mountPath": places.CODE}] if config_maps else []
     container: JsonObject = {
         "name": CONTAINER, "image": image, "command": [python, "-c", _SLEEP.format(seconds=_LIFE_S)],
         "volumeMounts": mounts, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     }  # fmt: skip
     spec: dict[str, Any] = {
         "restartPolicy": "Never", "activeDeadlineSeconds": _LIFE_S, "automountServiceAccountToken": False,
-        "containers": [container], "volumes": [storage, volume("code", config_maps)],
+        "containers": [container], "volumes": [storage, *code],
     }  # fmt: skip
     given = {"nodeSelector": "node_selector", "tolerations": "tolerations", "affinity": "affinity"}
     spec.update({name: options[key] for name, key in given.items() if options.get(key)})
@@ -65,8 +72,8 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
 
 
 @contextlib.contextmanager
-def running(api: KubernetesApi, pod: JsonObject, timeout_s: float) -> Iterator[tuple[str, str]]:
-    """A pod that runs meanwhile; gives its namespace and name.
+def running(api: KubernetesApi, pod: JsonObject, python: str, timeout_s: float) -> Iterator[PodAddress]:
+    """A pod that runs meanwhile.
 
     Raises:
         BackendError: It does not begin.
@@ -77,30 +84,48 @@ def running(api: KubernetesApi, pod: JsonObject, timeout_s: float) -> Iterator[t
     api.create(PODS, namespace, pod)
     try:
         _wait(api, namespace, name, timeout_s)
-        yield namespace, name
+        yield PodAddress(namespace, name, CONTAINER, python)
     finally:
         api.delete(PODS, namespace, name, grace_s=0)
 
 
-def send(api: KubernetesApi, pod: tuple[str, str], python: str, stream: TarStream, sha256: str) -> None:
+def send(api: KubernetesApi, at: PodAddress, stream: TarStream, sha256: str, user: str) -> None:
     """Have an archive unpacked on the volume of a running pod, unless it is there.
 
     Args:
         api: The cluster.
-        pod: Its namespace and name.
-        python: The interpreter there.
+        at: The pod.
         stream: The archive.
         sha256: Its digest.
+        user: The experiment that uses it.
 
     Raises:
         BackendError: It cannot be sent.
         DataError: A file of it was changed meanwhile.
     """
-    program = _RECEIVE.format(code=places.CODE, folder=layout.DATA, sha256=sha256, size_bytes=stream.size_bytes)
-    command = [("command", part) for part in (python, "-c", program)]
+    arguments = (user, sha256, str(stream.size_bytes))
+    command = [("command", part) for part in (at.python, "-c", _RECEIVE, *arguments)]
     flags = [("container", CONTAINER), ("stdin", "true"), ("stdout", "true"), ("stderr", "true")]
-    path = f"{PODS.path(*pod)}/exec"
+    path = f"{PODS.path(at.namespace, at.pod)}/exec"
     api.loop.call(_exchange(api.websocket(path, [*command, *flags]), stream))
+
+
+def ask(api: KubernetesApi, at: PodAddress, *arguments: str) -> bytes:
+    """Have a running pod answer, as `storage_use.main` does; gives what it prints. It needs no `agent.zip`.
+
+    Raises:
+        BackendError: It cannot.
+    """
+    program = Path(storage_use.__file__).read_text(encoding="utf-8") + _ANSWER.format(storage=layout.STORAGE)
+    done = api.loop.call(exec_command.run(api, at, [at.python, "-c", program, *arguments]))
+    if done.exit_code:
+        said = _last_line(done.stderr.decode(errors="replace"))
+        raise BackendError(
+            f"The storage of the profile cannot do that: {said}.",
+            "A volume whose files the user of the image may remove.",
+            "Look at the volume of `storage:`, then retry.",
+        )
+    return done.stdout
 
 
 def _wait(api: KubernetesApi, namespace: str, name: str, timeout_s: float) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import LIMIT_BYTES, CodeFile
 from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
 from jupyter_autotrain.backends.kubernetes_pod import places
-from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import BackendError
 
-_MOST_S3_BYTES = 5 << 30  # of one PUT; Amazon S3 API reference, PutObject
 _PACKED_BYTES = 16 * LIMIT_BYTES  # what is greater is not compressed in the hope that a ConfigMap holds it
 
 
@@ -42,12 +40,13 @@ class Storage(Protocol):
         """How pods find an archive there."""
         ...
 
-    def send(self, stream: TarStream, sha256: str) -> None:
+    def send(self, stream: TarStream, sha256: str, user: str) -> None:
         """Have an archive there. What is there already is not sent again.
 
         Args:
             stream: The archive.
             sha256: Its digest, which is known from the first time.
+            user: The experiment that uses it, as HOME/EXPERIMENT.
 
         Raises:
             BackendError: It cannot be sent.
@@ -55,43 +54,18 @@ class Storage(Protocol):
         """
         ...
 
-
-class RemoteStorage:
-    """A bucket of S3, or a folder of a web server.
-
-    Args:
-        place: `storage:` of the profile, as `RemoteFiles` takes it.
-        variables: Gives the credentials, by the names of their variables.
-    """
-
-    def __init__(self, place: JsonObject, variables: Callable[[], Mapping[str, str]]) -> None:
-        self._place = place
-        self._variables = variables
-
-    def entry(self, sha256: str) -> JsonObject:
-        """The place, and the name of the file there."""
-        return {"remote": self._place, "file": _file_name(sha256)}
-
-    def send(self, stream: TarStream, sha256: str) -> None:
-        """By PUT, unless a file of this name and size is there.
+    def experiments(self, home: str) -> Sequence[str]:
+        """The experiments of a home that have something there; none where that cannot be told.
 
         Raises:
-            BackendError: It is too big for S3.
+            BackendError: It cannot be asked.
+            DataError: It does not answer.
         """
-        if "s3" in self._place and stream.size_bytes > _MOST_S3_BYTES:
-            raise BackendError(
-                f"What is to be sent to the bucket of `storage:` has {format_bytes(stream.size_bytes)}.",
-                f"S3 takes {format_bytes(_MOST_S3_BYTES)} in one piece.",
-                "Name several smaller folders in `data:`, data that is there already by `url:`, or a volume as "
-                "`storage:`, such as `{pvc: NAME}`.",
-            )
-        files = RemoteFiles(self._place, self._variables())
-        if not files.has(_file_name(sha256), stream.size_bytes):
-            files.put(_file_name(sha256), stream.blocks, stream.size_bytes, sha256)
+        ...
 
-
-def _file_name(sha256: str) -> str:
-    return f"archives/{sha256}.tar"
+    def remove(self, home: str, experiments: Sequence[str]) -> None:
+        """Remove what experiments of a home have there, and the archives that no other uses; errors as above."""
+        ...
 
 
 class Shipping:
@@ -99,10 +73,13 @@ class Shipping:
 
     Args:
         storage: The profile's; None where it names none.
+
+    Attributes:
+        storage: The same.
     """
 
     def __init__(self, storage: Storage | None) -> None:
-        self._storage = storage
+        self.storage = storage
         self._packed: dict[str, CodeFile | None] = {}
         self._digests: dict[str, str] = {}
 
@@ -124,22 +101,26 @@ class Shipping:
         if file is not None:
             digest = file.name.partition(".")[0]
             return Archive({"name": name, "sha256": digest, "path": f"{places.CODE}/{file.name}"}, file, stream)
-        if self._storage is None:
+        if self.storage is None:
             raise too_big(name, stream.size_bytes)
         if key not in self._digests:
             self._digests[key] = stream.sha256
         sha256 = self._digests[key]
-        return Archive({"name": name, "sha256": sha256, **self._storage.entry(sha256)}, None, stream)
+        return Archive({"name": name, "sha256": sha256, **self.storage.entry(sha256)}, None, stream)
 
-    def send(self, archive: Archive) -> None:
+    def send(self, archive: Archive, user: str) -> None:
         """Have an archive where its pods find it; the ConfigMap of `file` is not made here.
+
+        Args:
+            archive: The archive.
+            user: The experiment that uses it, as HOME/EXPERIMENT.
 
         Raises:
             BackendError: It cannot be sent.
             DataError: A file of it was changed meanwhile, or the storage does not take it.
         """
-        if archive.file is None and self._storage is not None:
-            self._storage.send(archive.stream, str(archive.entry["sha256"]))
+        if archive.file is None and self.storage is not None:
+            self.storage.send(archive.stream, str(archive.entry["sha256"]), user)
 
 
 def _packed(stream: TarStream) -> CodeFile | None:

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Final, cast
 
 from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, volumes
+from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import part
 from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Archive, Shipping
 from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing
 from jupyter_autotrain.backends.local.trial_directory import changed_error
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import home_identity, wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.data import DataKind
 from jupyter_autotrain.core.json import JsonObject, to_json
@@ -70,8 +71,9 @@ def of_trial(
         fields["data"] = to_json(trial.data)
         fields["data_limit_bytes"] = options.get("data_cache_limit")
     if trial.resume_attempt is not None:
-        fields["resume_job"] = f"{trial.experiment_id}-{trial.number}-{trial.resume_attempt}"
-    mounted = _mounted(trial, options) if on_volume else ((), ())
+        fields["resumed"] = _attempt(trial, context, trial.resume_attempt)
+    own = _attempt(trial, context, trial.attempt)
+    mounted = _mounted(own, options) if on_volume else ((), ())
     return TrialNeeds(cast("JsonObject", fields), tuple(archives), *mounted, _credentials(options))
 
 
@@ -87,7 +89,7 @@ def send(needs: TrialNeeds, trial: TrialSpec, context: BackendContext, ways: Shi
         if manifest is not None and (changed := manifest.changed_file()):
             raise changed_error(source, changed)
     for archive in needs.archives:
-        ways.send(archive)
+        ways.send(archive, naming.user_of_storage(context.home, trial.experiment_id))
 
 
 def secret_values(secret: JsonObject) -> dict[str, str]:
@@ -131,11 +133,16 @@ def _checkpoints(trial: TrialSpec, folders: Sequence[Path], ways: Shipping) -> l
     return []
 
 
-def _mounted(trial: TrialSpec, options: JsonObject) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
+def _attempt(trial: TrialSpec, context: BackendContext, attempt: int) -> str:
+    home = home_identity.identity(context.home)
+    return layout.attempt(home, naming.label_value(trial.experiment_id), trial.number, attempt)
+
+
+def _mounted(attempt: str, options: JsonObject) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
     """The volume of the storage: all of it, and of it the trial's checkpoints, which outlive its pods."""
     volume = volumes.storage_volume(options)
     whole = volumes.storage_mount(options, layout.STORAGE)
-    inside = f"{layout.checkpoints(trial.job_id)}".removeprefix(f"{layout.STORAGE}/")
+    inside = layout.checkpoints(attempt).removeprefix(f"{layout.STORAGE}/")
     above = f"{whole['subPath']}/" if whole.get("subPath") else ""
     own: JsonObject = {
         "name": whole["name"], "mountPath": f"{places.RUN}/{places.TRIAL}/{wire.CHECKPOINTS}",

@@ -52,7 +52,7 @@ def find(api: KubernetesApi, namespace: str, home: str, experiments: Collection[
     Args:
         api: The cluster.
         namespace: Of the profile.
-        home: The digest of the home.
+        home: The identity of the home.
         experiments: Ids of the experiments that may still need what is theirs.
 
     Raises:

@@ -17,11 +17,13 @@ from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_
 from jupyter_autotrain.backends.kubernetes.storage import shipping, trial_needs
 from jupyter_autotrain.backends.kubernetes.storage.agent_archive import agent_file, folder_file
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile, CodeObjects
-from jupyter_autotrain.backends.kubernetes.storage.shipping import RemoteStorage, Shipping, Storage
+from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
+from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping, Storage
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage, VolumeStorage
 from jupyter_autotrain.backends.kubernetes.tracking.batch_window import BatchWindow
 from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
@@ -50,7 +52,7 @@ class Session:
         kubeconfig = str(options.get("kubeconfig") or "")
         cluster = str(options.get("context") or "")
         self.api = KubernetesApi(lambda: load(kubeconfig, cluster))
-        self.home = naming.home_digest(context.home)
+        self.home = home_identity.identity(context.home)
         self._context = context
         self._given_namespace = str(options.get("namespace") or "")
         self._on_news = on_news

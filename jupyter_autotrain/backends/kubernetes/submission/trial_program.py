@@ -35,7 +35,7 @@ class TrialProgram:
         trial: The trial.
         options: Of the profile and the header's section.
         workload: The kind of its object.
-        home: The digest of the home.
+        home: The identity of the home.
         namespace: Where it runs.
         config_maps: The ConfigMap of each file in `places.CODE`.
         more: What stands in `trial.json` besides.

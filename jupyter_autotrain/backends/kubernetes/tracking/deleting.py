@@ -30,7 +30,7 @@ class ObjectDeleter:
     Args:
         api: The cluster.
         namespace: The namespace.
-        home: The digest of the home.
+        home: The identity of the home.
         own_code: Tells the cluster first which objects use its code: it goes with the last that is known to.
     """
 

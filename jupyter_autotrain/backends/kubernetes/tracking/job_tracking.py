@@ -37,7 +37,7 @@ class JobTracker:
     Args:
         api: The cluster.
         namespace: The namespace.
-        home: The digest of the home.
+        home: The identity of the home.
         on_news: Takes the id of a job that something is new of.
         own_code: Tells the cluster which objects use the code that was sent.
         start_timeout_s: How long a trial on several nodes may try to get them all.

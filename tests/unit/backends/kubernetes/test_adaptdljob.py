@@ -87,7 +87,7 @@ def test_what_a_pod_makes_lies_on_the_volume_one_folder_for_each_replica_with_th
     (job,) = WORKLOAD.render(request(NAME, nodes=2, options=storage))
     spec = job["spec"]["template"]["spec"]
     mounts = {mount["mountPath"]: mount for mount in spec["containers"][0]["volumeMounts"]}
-    folder = "team/ada/trials/ab12-3-1"
+    folder = "team/ada/experiments/0123456789ab/ab12/3-1"
     assert mounts["/autotrain/run"]["subPathExpr"] == f"{folder}/node-$(ADAPTDL_REPLICA_RANK)"
     assert mounts["/autotrain/run/trial/checkpoints"]["subPath"] == f"{folder}/checkpoints"
     assert mounts["/autotrain/storage"]["subPath"] == "team/ada"

@@ -1,0 +1,107 @@
+"""Archives on the server of the profile's `storage:`; pods fetch them.
+
+```
+archives/SHA256.tar                 an archive
+experiments/HOME/EXPERIMENT/SHA256  an empty object of a bucket: the experiment uses that archive
+```
+
+A web server lists nothing, so what a home has there cannot be told from what others have.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+
+from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
+from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
+from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.errors import BackendError
+
+_MOST_S3_BYTES = 5 << 30  # of one PUT; Amazon S3 API reference, PutObject
+_EXPERIMENTS = "experiments/"
+_NOTHING = hashlib.sha256(b"").hexdigest()
+
+
+class RemoteStorage:
+    """A bucket of S3, or a folder of a web server.
+
+    Args:
+        place: `storage:` of the profile, as `RemoteFiles` takes it.
+        variables: Gives the credentials, by the names of their variables.
+    """
+
+    def __init__(self, place: JsonObject, variables: Callable[[], Mapping[str, str]]) -> None:
+        self._place = place
+        self._variables = variables
+        self._noted: set[str] = set()
+
+    @property
+    def _is_bucket(self) -> bool:
+        return "s3" in self._place
+
+    def _files(self) -> RemoteFiles:
+        return RemoteFiles(self._place, self._variables())
+
+    def entry(self, sha256: str) -> JsonObject:
+        """The place, and the name of the file there."""
+        return {"remote": self._place, "file": _file_name(sha256)}
+
+    def send(self, stream: TarStream, sha256: str, user: str) -> None:
+        """By PUT, unless a file of this name and size is there.
+
+        Raises:
+            BackendError: It is too big for S3.
+            DataError: The server does not take it.
+        """
+        if self._is_bucket and stream.size_bytes > _MOST_S3_BYTES:
+            raise BackendError(
+                f"What is to be sent to the bucket of `storage:` has {format_bytes(stream.size_bytes)}.",
+                f"S3 takes {format_bytes(_MOST_S3_BYTES)} in one piece.",
+                "Name several smaller folders in `data:`, data that is there already by `url:`, or a volume as "
+                "`storage:`, such as `{pvc: NAME}`.",
+            )
+        files = self._files()
+        self._note(files, f"{_EXPERIMENTS}{user}/{sha256}")
+        if not files.has(_file_name(sha256), stream.size_bytes):
+            files.put(_file_name(sha256), stream.blocks, stream.size_bytes, sha256)
+
+    def _note(self, files: RemoteFiles, name: str) -> None:
+        """Note who uses an archive, before it is looked for."""
+        if self._is_bucket and name not in self._noted:
+            files.put(name, list, 0, _NOTHING)
+            self._noted.add(name)
+
+    def experiments(self, home: str) -> Sequence[str]:
+        """Those that have noted what they use; none on a web server.
+
+        Raises:
+            DataError: The server does not list them.
+        """
+        if not self._is_bucket:
+            return []
+        names = self._files().names(f"{_EXPERIMENTS}{home}/")
+        return sorted({name.split("/")[2] for name in names})
+
+    def remove(self, home: str, experiments: Sequence[str]) -> None:
+        """Remove their notes, and the archives that are in no note any more.
+
+        Raises:
+            DataError: The server does not remove them.
+        """
+        files = self._files()
+        own = [name for one in experiments for name in files.names(f"{_EXPERIMENTS}{home}/{one}/")]
+        for name in own:
+            files.delete(name)
+        used = {_archive_of(name) for name in files.names(_EXPERIMENTS)}
+        for sha256 in sorted({_archive_of(name) for name in own} - used):
+            files.delete(_file_name(sha256))
+
+
+def _file_name(sha256: str) -> str:
+    return f"archives/{sha256}.tar"
+
+
+def _archive_of(note: str) -> str:
+    return note.rpartition("/")[2]

@@ -1,0 +1,86 @@
+"""What the experiments of homes have on a volume, and its end when they are no more.
+
+The manager's side uses this where it has the volume mounted; else its text is run in a pod, so it imports nothing else
+of the package. Python 3.9.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Sequence
+
+_EXPERIMENTS = "experiments"  # as `layout` tells
+_ARCHIVES = "archives"
+_UNPACKED = "data/archives"
+
+
+def note(storage: str, user: str, sha256: str) -> None:
+    """Note that an experiment uses an archive, before it is looked for.
+
+    Args:
+        storage: The root of the volume.
+        user: Its home and its name, as HOME/EXPERIMENT.
+        sha256: Of the archive.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    folder = f"{storage}/{_EXPERIMENTS}/{user}/{_ARCHIVES}"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/{sha256}", "w", encoding="utf-8"):
+        pass
+
+
+def experiments(storage: str, home: str) -> list[str]:
+    """The names of the experiments of a home that have something there."""
+    return _names(f"{storage}/{_EXPERIMENTS}/{home}")
+
+
+def remove(storage: str, home: str, names: Sequence[str]) -> None:
+    """Remove what experiments of a home have there, and the archives that no other uses.
+
+    Raises:
+        OSError: It cannot be removed.
+    """
+    used: set[str] = set()
+    for name in names:
+        folder = f"{storage}/{_EXPERIMENTS}/{home}/{os.path.basename(name)}"
+        used.update(_names(f"{folder}/{_ARCHIVES}"))
+        shutil.rmtree(folder)
+    for sha256 in sorted(used):
+        _remove_archive(storage, sha256)
+
+
+def _remove_archive(storage: str, sha256: str) -> None:
+    """Alone, as who unpacks one: then whoever has noted that it uses it finds it, or brings it again."""
+    target = f"{storage}/{_UNPACKED}/{sha256}"
+    if not os.path.isdir(target):
+        return
+    with open(f"{target}.lock", "a", encoding="utf-8") as lock:
+        with contextlib.suppress(OSError):  # some network file systems lock nothing
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _is_used(storage, sha256):
+            shutil.rmtree(target)
+
+
+def _is_used(storage: str, sha256: str) -> bool:
+    root = f"{storage}/{_EXPERIMENTS}"
+    users = [f"{root}/{home}/{name}" for home in _names(root) for name in _names(f"{root}/{home}")]
+    return any(os.path.exists(f"{user}/{_ARCHIVES}/{sha256}") for user in users)
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def main(storage: str, arguments: Sequence[str]) -> None:
+    """Answer in a pod that has the volume: `list HOME` prints names as JSON, `remove HOME NAME...`."""
+    do, home, *names = arguments
+    if do == "remove":
+        remove(storage, home, names)
+    else:
+        print(json.dumps(experiments(storage, home)))  # noqa: T201 - read at the other end of the connection

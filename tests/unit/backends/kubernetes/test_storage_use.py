@@ -1,0 +1,104 @@
+"""What experiments of homes have in a storage: whose it is, and what goes with them."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.kubernetes.storage import tar_stream
+from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
+from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
+from jupyter_autotrain.backends.kubernetes_pod import layout
+from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
+from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials
+from jupyter_autotrain.core import home_identity
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.testing.file_server import FileServer, serving
+
+KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
+
+
+@pytest.fixture
+def streams(tmp_path: Path) -> list[tar_stream.TarStream]:
+    """Two archives."""
+    found = []
+    for name in ("one", "two"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "file").write_text(name)
+        found.append(tar_stream.of_folder(folder))
+    return found
+
+
+def test_a_mounted_volume_loses_what_experiments_have_that_are_no_more(
+    tmp_path: Path, streams: list[tar_stream.TarStream]
+) -> None:
+    (tmp_path / "mount").mkdir()
+    storage = MountedStorage(str(tmp_path / "mount"))
+    one, two = streams
+    for stream, user in ((one, "a/x"), (two, "a/x"), (one, "a/y"), (one, "b/x")):
+        storage.send(stream, stream.sha256, user)
+    (tmp_path / "mount" / "experiments" / "a" / "x" / "1-1" / "checkpoints").mkdir(parents=True)
+    assert storage.experiments("a") == ["x", "y"]
+    storage.remove("a", ["x"])
+    assert (storage.experiments("a"), storage.experiments("b")) == (["y"], ["x"])
+    archives = tmp_path / "mount" / "data" / "archives"
+    assert [path.name for path in archives.iterdir() if path.is_dir()] == [one.sha256]
+    storage.remove("a", ["y"])
+    assert (archives / one.sha256).is_dir()  # the other home uses it
+    storage.remove("b", ["x"])
+    assert not (archives / one.sha256).exists()
+    assert storage.experiments("nobody") == []
+
+
+def test_a_bucket_loses_what_experiments_have_that_are_no_more(streams: list[tar_stream.TarStream]) -> None:
+    with serving(FileServer(Credentials.from_variables(KEYS))) as server:
+        place = {"s3": {"bucket": "team", "prefix": "at & us/", "endpoint": server.url}}
+        storage = RemoteStorage(place, lambda: KEYS)
+        one, two = streams
+        for stream, user in ((one, "a/x"), (two, "a/x"), (one, "b/x")):
+            storage.send(stream, stream.sha256, user)
+        assert storage.experiments("a") == ["x"]
+        storage.remove("a", ["x"])
+        assert (storage.experiments("a"), storage.experiments("b")) == ([], ["x"])
+        files = RemoteFiles(place, KEYS)
+        assert files.has(f"archives/{one.sha256}.tar", one.size_bytes)
+        assert not files.has(f"archives/{two.sha256}.tar", two.size_bytes)
+
+
+def test_a_bucket_is_listed_page_by_page() -> None:
+    with serving(FileServer(Credentials.from_variables(KEYS))) as server:
+        files = RemoteFiles({"s3": {"bucket": "team", "endpoint": server.url}}, KEYS)
+        names = [f"notes/{number}" for number in range(7)]
+        for name in (*names, "others/1"):
+            files.put(name, list, 0, hashlib.sha256(b"").hexdigest())
+        assert files.names("notes/") == names
+        files.delete("notes/3")
+        files.delete("notes/3")
+        assert len(files.names("notes/")) == 6
+
+
+def test_a_web_server_lists_nothing_so_nothing_is_known_of_a_home(streams: list[tar_stream.TarStream]) -> None:
+    with serving(FileServer()) as server:
+        storage = RemoteStorage({"http": {"url": server.url}}, dict)
+        storage.send(streams[0], streams[0].sha256, "a/x")
+        assert storage.experiments("a") == []
+
+
+def test_homes_of_one_path_are_told_apart(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    first = home_identity.identity(home)
+    assert home_identity.identity(home) == first
+    assert len(first) == 12
+    home.root.rename(tmp_path / "moved")
+    assert home_identity.identity(Home(tmp_path / "moved")) == first
+    assert home_identity.identity(home) != first
+    assert [path.name for path in home.root.iterdir()] == ["identity"]
+
+
+def test_the_layout_names_what_is_of_an_attempt() -> None:
+    attempt = layout.attempt("ab12", "digits", 3, 1)
+    assert layout.checkpoints(attempt) == "/autotrain/storage/experiments/ab12/digits/3-1/checkpoints"
+    assert layout.trial_directory(attempt, 0) == "/autotrain/storage/experiments/ab12/digits/3-1/node-0"
