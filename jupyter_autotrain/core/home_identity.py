@@ -8,17 +8,19 @@ import secrets
 import threading
 
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.ownership import make_private
 
 
 def identity(home: Home) -> str:
     """Twelve hexadecimal digits; made when they are first asked for, and kept in the home.
 
     Raises:
+        StoreError: The home is not its user's alone.
         OSError: They cannot be written.
     """
     with contextlib.suppress(FileNotFoundError):
         return home.identity.read_text(encoding="utf-8")
-    home.root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     draft = home.root / f"{home.identity.name}.{os.getpid()}.{threading.get_ident()}.draft"
     with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(6))
