@@ -10,7 +10,6 @@ import time
 from dataclasses import replace
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import text
@@ -105,7 +104,7 @@ class Canceller:
             "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": max(math.ceil(grace_s), 1),
             "preconditions": {"uid": naming.uid_of(pod)},
         }  # fmt: skip
-        with contextlib.suppress(ApiRefusedError):
+        with contextlib.suppress(AutotrainError):
             await self._api.arequest("DELETE", PODS.path(job.namespace, naming.name_of(pod)), options)
 
     @staticmethod
