@@ -208,12 +208,16 @@ class KubernetesLab:
                 node.recover()
         self.images.missing.clear()
         self.api.recover()
-        uids = set()
-        for resource, metadata in self._namespaced():
-            uids.add(metadata["uid"])
+        wait_for(self._is_empty, "objects that are gone")
+
+    def _is_empty(self) -> bool:
+        """Delete what there is, also what a controller was just making; whether there was nothing."""
+        self.loop.settle()
+        found = list(self._namespaced())
+        for resource, metadata in found:
             with contextlib.suppress(ApiError):  # it has gone by itself
                 self.store.delete(resource, metadata["namespace"], metadata["name"], grace_s=0)
-        wait_for(lambda: not any(found["uid"] in uids for _, found in self._namespaced()), "objects that are gone")
+        return not found
 
     def _namespaced(self) -> Iterator[tuple[Resource, Json]]:
         """What there is in namespaces, but for what every namespace has."""

@@ -19,6 +19,7 @@ from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 Key: TypeAlias = tuple[str, str]  # namespace ("" where there is none) and name
 _AGAIN_S = 0.05  # after a refusal
+_SETTLES_WITHIN_S = 60.0
 
 
 class Controller(Protocol):
@@ -101,6 +102,12 @@ class ControlLoop:
         with self._changed:
             self._tasks.append(task)
             self._changed.notify()
+
+    def settle(self) -> None:
+        """Wait until what its thread does now is done."""
+        done = threading.Event()
+        self.call(done.set)
+        done.wait(_SETTLES_WITHIN_S)
 
     def enqueue(self, controller: Controller, key: Key, delay_s: float = 0.0) -> None:
         """Have a controller look at an object."""
