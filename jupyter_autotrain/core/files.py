@@ -148,17 +148,24 @@ def copy_tree(directory: str | os.PathLike[str], name: str, target: str) -> list
 def walk(folder: str) -> Iterator[tuple[str, int]]:
     """All that lies below a folder, outer folders first: relative path, and file type (`stat.S_IFMT`).
 
-    Links are given, never followed.
+    Links are given, never followed. What goes meanwhile is left out.
     """
     todo = [""]
     while todo:
         inside = todo.pop()
         with os.scandir(os.path.join(folder, inside)) as entries:
-            found = sorted(
-                (os.path.join(inside, e.name), stat.S_IFMT(e.stat(follow_symlinks=False).st_mode)) for e in entries
-            )
+            kinds = sorted((os.path.join(inside, entry.name), _kind(entry)) for entry in entries)
+        found = [(path, kind) for path, kind in kinds if kind]
         todo += [path for path, kind in found if kind == stat.S_IFDIR]
         yield from found
+
+
+def _kind(entry: os.DirEntry[str]) -> int:
+    """The file type; 0 where it went meanwhile."""
+    try:
+        return stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return 0
 
 
 def copy_file(directory: str | os.PathLike[str], name: str, target: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -149,8 +150,12 @@ class TrialDirectoryBackend:
             if path in wire.FOLDERS:
                 return {}
             raise BackendError(f"Job {ref.job_id} has no folder {path!r}.")
-        names = [name for name, kind in files.walk(str(folder)) if kind == stat.S_IFREG]
-        return {name: (folder / name).lstat().st_size for name in names}
+        found = {}
+        for name, kind in files.walk(str(folder)):
+            if kind == stat.S_IFREG:
+                with contextlib.suppress(FileNotFoundError):  # it went meanwhile
+                    found[name] = (folder / name).lstat().st_size
+        return found
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         """Those that are not on this machine."""

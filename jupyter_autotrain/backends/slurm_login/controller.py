@@ -190,15 +190,16 @@ class SlurmController:
         try:
             status = statuses.read(directory)
             entry = batch.read_entry(self._root, directory)
+            found: object = status
             if entry is not None and (status is None or resolution.needs_slurm(directory, status)):
-                return self._poll_job(directory, status, entry)
-            if entry is not None:
+                found = self._poll_job(directory, status, entry)
+            if entry is not None and isinstance(found, dict) and statuses.is_final(found):
                 self._forget(entry)
         except (OSError, ValueError, UnknownError) as error:
             return str(error)
         except commands.SlurmDownError as error:
             return f"Slurm does not answer: {error}; it goes on there"
-        return status
+        return found
 
     def _poll_job(self, directory: Path, status: statuses.Status | None, entry: Entry) -> object:
         if entry.get("pool"):

@@ -6,7 +6,7 @@ That a job is not listed proves nothing: Slurm forgets ended jobs, and a restart
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from jupyter_autotrain.backends.slurm_login import commands
 from jupyter_autotrain.backends.slurm_login.job_states import SlurmJob
@@ -31,8 +31,8 @@ class JobQueue:
     ) -> None:
         self._run = run
         self._clock = clock
-        self._jobs: dict[str, SlurmJob] = {}
-        self._names: dict[str, str] = {}
+        self._jobs: Mapping[str, SlurmJob] = {}
+        self._names: Mapping[str, str] = {}
         self._listed_s: float | None = None
         self._changed_s = 0.0
         self._text = ""
@@ -44,15 +44,14 @@ class JobQueue:
         Raises:
             SlurmDownError: Slurm does not answer.
         """
-        self._refresh()
-        if job_id not in self._jobs:
-            self._list()  # it may be younger than the listing
-        return self._jobs.get(job_id) or self._accounted(job_id)
+        jobs = self._recent()
+        if job_id not in jobs:
+            jobs = self._list()  # it may be younger than the listing
+        return jobs.get(job_id) or self._accounted(job_id)
 
     def find_now(self, job_id: str) -> SlurmJob | None:
         """As `find`, without an older listing."""
-        self._list()
-        return self._jobs.get(job_id) or self._accounted(job_id)
+        return self._list().get(job_id) or self._accounted(job_id)
 
     def number_of(self, name: str) -> str:
         """The number of the job with this name, now; "" where Slurm lists none.
@@ -68,13 +67,15 @@ class JobQueue:
         self._list()
         return list(self._names)
 
-    def _refresh(self) -> None:
+    def _recent(self) -> Mapping[str, SlurmJob]:
         now_s = self._clock()
         pause_s = min(max(_AGE_SHARE * (now_s - self._changed_s), _LEAST_S), _MOST_S)
         if self._listed_s is None or now_s - self._listed_s >= pause_s:
-            self._list()
+            return self._list()
+        return self._jobs
 
-    def _list(self) -> None:
+    def _list(self) -> Mapping[str, SlurmJob]:
+        """All jobs, now. Other threads see the older listing or this one, never a part."""
         fields = ",".join(f"{field}:{_BETWEEN}" for field in _FIELDS)
         argv = ["squeue", "--me", "--states=all", "--array", "--noheader", f"--Format={fields}"]
         try:
@@ -85,18 +86,18 @@ class JobQueue:
         if text != self._text:
             self._text = text
             self._changed_s = self._listed_s
-        self._jobs = {}
-        self._names = {}
+        jobs = {}
+        names = {}
         for line in text.splitlines():
-            self._take(line.split(_BETWEEN))
-
-    def _take(self, columns: list[str]) -> None:
-        if len(columns) < len(_FIELDS):
-            return
-        number, index, state, reason, restarts, nodes, name = [column.strip() for column in columns[: len(_FIELDS)]]
-        job_id = f"{number}_{index}" if index.isdigit() else number
-        self._jobs[job_id] = SlurmJob(job_id, state, reason, nodes, int(restarts) if restarts.isdigit() else 0)
-        self._names[name] = number
+            columns = [column.strip() for column in line.split(_BETWEEN)]
+            if len(columns) >= len(_FIELDS):
+                number, index, state, reason, restarts, nodes, name = columns[: len(_FIELDS)]
+                job_id = f"{number}_{index}" if index.isdigit() else number
+                jobs[job_id] = SlurmJob(job_id, state, reason, nodes, int(restarts) if restarts.isdigit() else 0)
+                names[name] = number
+        self._jobs = jobs
+        self._names = names
+        return jobs
 
     def _accounted(self, job_id: str) -> SlurmJob | None:
         """What the accounting has of a job, where there is one."""
