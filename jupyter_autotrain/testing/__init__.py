@@ -8,7 +8,7 @@ class TestMyPlace(BackendContract):
 """
 
 from jupyter_autotrain.testing.backend import BackendContract
-from jupyter_autotrain.testing.bundles import trial_file, trial_of, wait_until, write_bundle
+from jupyter_autotrain.testing.bundles import trial_file, trial_of, wait_for_end, wait_until, write_bundle
 from jupyter_autotrain.testing.clock import FakeClock
 from jupyter_autotrain.testing.nvml import FakeGpu, FakeNvml
 
@@ -19,6 +19,7 @@ __all__ = [
     "FakeNvml",
     "trial_file",
     "trial_of",
+    "wait_for_end",
     "wait_until",
     "write_bundle",
 ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from jupyter_autotrain.backends.local.trial_directory import trial_file_content
-from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.profile import Profile
@@ -87,8 +87,8 @@ def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
     return trial_file_content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
-def wait_until(condition: Callable[[], _Found], what: str, *, within_s: float = 60.0) -> _Found:
-    """Wait for a condition to hold; gives what it has found.
+def wait_until(condition: Callable[[], _Found | None], what: str, *, within_s: float = 60.0) -> _Found:
+    """Wait for a condition to hold; gives what it gave then.
 
     Raises:
         AssertionError: When it does not hold in time.
@@ -98,3 +98,13 @@ def wait_until(condition: Callable[[], _Found], what: str, *, within_s: float = 
         assert time.monotonic() < deadline, f"after {within_s:g} s still waiting for: {what}"
         time.sleep(0.01)
     return found
+
+
+def wait_for_end(backend: Backend, ref: JobRef, *, within_s: float = 120.0) -> JobStatus:
+    """Wait until a job has ended beyond doubt; gives its status. Errors as `wait_until`."""
+
+    def final() -> JobStatus | None:
+        status = backend.poll([ref])[0]
+        return status if status.state.is_final and not status.doubt else None
+
+    return wait_until(final, f"the end of {ref.job_id}", within_s=within_s)

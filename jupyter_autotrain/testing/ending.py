@@ -85,7 +85,7 @@ class EndingContract(BackendHarness):
     def test_too_much_memory_ends_the_trial_and_is_the_reason(self, backend: Backend, home: Home) -> None:
         if not backend.capabilities.limits_memory:
             pytest.skip("this backend keeps no memory limit")
-        code = "print('begun', flush=True)\nblocks = [bytearray(b'x') * (10 << 20) for _ in range(60)]"
+        code = "import time\nblocks = [bytearray(b'x') * (10 << 20) for _ in range(60)]\ntime.sleep(1000)"
         _, status = self.run(backend, home, code, resources=Resources(memory_bytes=100_000_000))
         assert status.state is TrialState.FAILED
         assert "Out of memory" in status.reason
@@ -142,7 +142,7 @@ class EndingContract(BackendHarness):
         assert all(self.is_gone(pid) for pid in pids)
         assert set(pids) <= set(receipt.pids_killed)
         assert receipt.pids_left == ()
-        assert 0.1 <= receipt.elapsed_s < 10
+        assert 0.1 <= receipt.elapsed_s < 60
         assert self.status(backend, ref).state is TrialState.CANCELLED
 
     def _stubborn(self, backend: Backend, home: Home, tmp_path: Path) -> tuple[JobRef, list[int]]:
@@ -155,8 +155,8 @@ class EndingContract(BackendHarness):
         ref = self.start(backend, home, WAITS)
         self.begun(backend, ref)
         begun = time.monotonic()
-        receipt = backend.cancel(ref, 20.0)
-        assert time.monotonic() - begun < 10
+        receipt = backend.cancel(ref, 120.0)
+        assert time.monotonic() - begun < 100
         assert receipt.pids_ended
         assert receipt.pids_killed == ()
 

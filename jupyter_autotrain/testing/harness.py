@@ -14,7 +14,7 @@ from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobR
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.testing.bundles import trial_of, wait_until
+from jupyter_autotrain.testing.bundles import trial_of, wait_for_end, wait_until
 
 WAITS = """
 import time
@@ -53,8 +53,7 @@ class BackendHarness(ABC):
 
     def finish(self, backend: Backend, ref: JobRef) -> JobStatus:
         """Wait for the job's end."""
-        wait_until(lambda: self.status(backend, ref).state.is_final, f"the end of {ref.job_id}")
-        return self.status(backend, ref)
+        return wait_for_end(backend, ref)
 
     def run(self, backend: Backend, home: Home, code: str, **spec: object) -> tuple[JobRef, JobStatus]:
         """Submit, and wait for the end."""

@@ -136,7 +136,7 @@ class RunningContract(BackendHarness):
         self.begun(backend, ref)
         backend.close()
         fresh = self.make(BackendContext(home))
-        assert self.status(fresh, ref).state is TrialState.RUNNING
+        wait_until(lambda: self.status(fresh, ref).state is TrialState.RUNNING, "the job, by another instance")
         fresh.put(ref, wire.STOP_FILE, b"")
         assert self.finish(fresh, ref).state is TrialState.EARLY_STOPPED
 

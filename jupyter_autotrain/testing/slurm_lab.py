@@ -18,7 +18,7 @@ from pathlib import Path
 from jupyter_autotrain.testing import namespaces, slurm_config
 
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "unshare", "nsenter", "ip", "ps")
-_START_S = 30.0
+_START_S = 120.0
 # With loopback addresses alone Slurm would resolve no name at all (AI_ADDRCONFIG), hence the bridge.
 _BEGIN = """
 hostname {name}
@@ -186,11 +186,24 @@ class SlurmLab:
                 self.start_node(node)
         self.run("scancel", "--user=root")
         _wait_for(lambda: not self.run("squeue", "--noheader"), "an empty queue")
-        if self._states() != {"idle"}:
-            for node in self.nodes:
-                with contextlib.suppress(subprocess.CalledProcessError):  # it is up
-                    self.run("scontrol", "update", f"nodename={node}", "state=resume")
-        _wait_for(lambda: self._states() == {"idle"}, "nodes that are idle")
+        _wait_for(self._is_idle_again, "nodes that are idle")
+
+    def _is_idle_again(self) -> bool:
+        if self._states() == {"idle"}:
+            return True
+        for node in self.nodes:
+            with contextlib.suppress(subprocess.CalledProcessError):  # it is up
+                self.run("scontrol", "update", f"nodename={node}", "state=resume")
+        return False
+
+    @contextlib.contextmanager
+    def holding_jobs(self) -> Iterator[None]:
+        """Let no job of the usual partition begin meanwhile."""
+        self.run("scontrol", "update", "partitionname=normal", "state=down")
+        try:
+            yield
+        finally:
+            self.run("scontrol", "update", "partitionname=normal", "state=up")
 
     @contextlib.contextmanager
     def inside(self) -> Iterator[None]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
+from pathlib import Path
+
+import psutil
 
 from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement
-from jupyter_autotrain.testing.bundles import trial_of, wait_until
+from jupyter_autotrain.testing.bundles import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
 
 # Reports and prints numbers until the file `control/enough` is put into its directory.
@@ -59,10 +64,34 @@ def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> byt
     return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
 
 
+def directory_of(backend: SshBackend, ref: JobRef) -> Path:
+    """The trial directory on the host, whose files are seen here under the same path."""
+    root = str(backend.link_to(ref).greeting()["root"])
+    return Path(root, "jobs", backend.name_there(ref))
+
+
 def end(backend: SshBackend, ref: JobRef) -> JobStatus:
     """Wait for a job's end."""
-    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
-    return status(backend, ref)
+    return wait_for_end(backend, ref)
+
+
+def end_with_supervisor(backend: SshBackend, ref: JobRef) -> JobStatus:
+    """Wait for a job's end, and until its supervisor has let go of what it used."""
+    ended = end(backend, ref)
+    lock = directory_of(backend, ref) / wire.LOCK_FILE
+    wait_until(lambda: not lock.exists(), "the supervisor's end")
+    return ended
+
+
+def kill_agents(host: LabHost) -> int:
+    """Kill all agents on a host; gives how many there were."""
+    killed = 0
+    for process in psutil.Process(host.first_pid).children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier connection may be ending just now
+            if "exec(sys.stdin.buffer" in " ".join(process.cmdline()):
+                process.kill()
+                killed += 1
+    return killed
 
 
 def supervisors(host: LabHost) -> list[str]:

@@ -19,7 +19,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.wheels import write_wheel
 
 SHOWS = "import sys, small\nprint(small.__version__, small.deeper.__version__, sys.prefix)\nreport(ok=1)"
@@ -51,8 +51,7 @@ class Trials:
         return self.backend.poll([ref])[0]
 
     def end(self, ref):
-        wait_until(lambda: self.status(ref).state.is_final, "the trial's end", within_s=120)
-        return self.status(ref)
+        return wait_for_end(self.backend, ref)
 
     def text(self, ref, name="stdout"):
         path = Path(str(ref.data["directory"])) / name
@@ -109,8 +108,8 @@ def test_what_a_killed_maker_leaves_is_not_used_and_is_removed(trials, tmp_path)
     ref = trials.venv(f"slow @ file://{blocker}")
     wait_until(trials.made, "the half-made environment")
     (half_made,) = trials.made()
-    worker = json.loads((Path(str(ref.data["directory"])) / "status.json").read_text())["worker"]
     wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer", within_s=60)
+    worker = trials.status(ref).detail["worker"]
     os.kill(worker[0], signal.SIGKILL)
     assert trials.end(ref).state is TrialState.FAILED
     assert trials.end(trials.venv("small==1.0")).state is TrialState.SUCCEEDED
@@ -123,7 +122,7 @@ def test_a_stop_while_an_environment_is_made_ends_the_installer_and_leaves_nothi
     ref = trials.venv(f"slow @ file://{trials.wheels}/slow-1.tar.gz")
     wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer", within_s=60)
     assert trials.status(ref).state is TrialState.PREPARING
-    receipt = trials.backend.cancel(ref, 5.0)
+    receipt = trials.backend.cancel(ref, 60.0)
     assert len(receipt.pids_ended) + len(receipt.pids_killed) >= 2
     assert not receipt.pids_left
     assert trials.status(ref).state is TrialState.CANCELLED

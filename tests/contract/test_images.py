@@ -15,13 +15,16 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import container_lab, trial_of, wait_until
+from jupyter_autotrain.testing import container_lab, trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.container_lab import IMAGE, ContainerLab
 from jupyter_autotrain.worker.environments import image
 
 WAITS = """
-    import os, signal, subprocess, time
-    signal.signal(signal.SIGTERM, lambda *_: print("asked to end", flush=True))
+    import os, signal, subprocess, sys, time
+    def asked(*_):
+        print("asked to end", flush=True)
+        sys.exit()
+    signal.signal(signal.SIGTERM, asked)
     subprocess.Popen(["sleep", "1000"], start_new_session=True)
     print("begun", flush=True)
     report(alive=1)
@@ -60,8 +63,7 @@ class Trials:
         return self.backend.poll([ref])[0]
 
     def end(self, ref):
-        wait_until(lambda: self.status(ref).state.is_final, "the trial's end", within_s=90)
-        return self.status(ref)
+        return wait_for_end(self.backend, ref)
 
     def text(self, ref, name="stdout"):
         path = Path(str(ref.data["directory"])) / name
@@ -120,7 +122,7 @@ def test_a_stop_ends_the_whole_container(trials):
     ref = trials.start(WAITS)
     trials.begun(ref)
     assert len(processes_of(ref)) >= 3
-    receipt = trials.backend.cancel(ref, 2.0)
+    receipt = trials.backend.cancel(ref, 60.0)
     assert not receipt.pids_left
     assert trials.status(ref).state is TrialState.CANCELLED
     assert "asked to end" in trials.text(ref)

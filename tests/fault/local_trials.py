@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 from jupyter_autotrain.backends.local import LocalBackend
@@ -10,7 +11,8 @@ from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobSt
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import wait_for_end, wait_until
 from jupyter_autotrain.worker import processes
 
 COUNTS = """
@@ -42,12 +44,19 @@ def text(backend: LocalBackend, ref: JobRef, stream: str = wire.STDOUT) -> str:
 
 
 def begun(backend: LocalBackend, ref: JobRef) -> None:
-    wait_until(lambda: "begun" in text(backend, ref), "the cell's first word")
+    """Wait until the cell has spoken, and the supervisor has written that it runs."""
+    wait_until(
+        lambda: "begun" in text(backend, ref) and status(backend, ref).state is TrialState.RUNNING, "the running cell"
+    )
 
 
 def finish(backend: LocalBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(backend, ref).state.is_final, "the end", within_s=60)
-    return status(backend, ref)
+    return wait_for_end(backend, ref)
+
+
+def remove(home: Home) -> None:
+    """Remove a home whose processes may be writing to it."""
+    wait_until(lambda: shutil.rmtree(home.root, ignore_errors=True) or not home.root.exists(), "the home to be gone")
 
 
 def has_ended(*pids: int) -> bool:

@@ -10,7 +10,8 @@ from jupyter_autotrain.core.backend import BackendContext, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
-from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.worker import processes
 
 WAITS = """
@@ -37,16 +38,16 @@ class Running:
         return self.backend.poll([self.ref])[0]
 
     def finish(self) -> JobStatus:
-        wait_until(lambda: self.status().state.is_final, "its end", within_s=90)
-        return self.status()
+        return wait_for_end(self.backend, self.ref)
 
     def printed(self, stream: str, rank: int) -> str:
         path = self.directory / wire.stream_of_rank(stream, rank)
         return path.read_text() if path.exists() else ""
 
     def begun(self) -> None:
-        """Wait until each worker has printed a word."""
+        """Wait until each worker has printed a word, and the supervisor has written who they are."""
         wait_until(lambda: all("begun" in self.printed(wire.STDOUT, k) for k in range(self.workers)), "all ranks")
+        wait_until(lambda: self.status().state is TrialState.RUNNING, "the status of all ranks")
 
     def pid(self, rank: int) -> int:
         return int(self.status().detail["workers"][rank]["process"][0])

@@ -63,7 +63,7 @@ def test_two_clients_at_once_get_one_manager(served):
     clients = [subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) for _ in range(3)]
     pids = {client.communicate()[0] for client in clients}
     assert len(pids) == 1
-    assert served.processes() == [int(pids.pop())]
+    until(lambda: served.processes() == [int(*pids)], "the manager is alone")
 
 
 def test_an_idle_manager_goes_by_itself_and_the_next_submit_starts_another(served, monkeypatch):
@@ -172,10 +172,19 @@ def test_files_are_private_and_no_port_is_open(served):
     assert [oct(Path(path).stat().st_mode & 0o777) for path in private] == ["0o600"] * 3
 
 
+UNTIL_ENOUGH = """
+    import os, time
+    step = 0
+    while not os.path.exists("../enough"):
+        report(step=step, a=step)
+        step += 1
+        time.sleep(0.05)
+    print(step)
+"""
+
+
 def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(served):
-    served.submit(
-        "e1", "import time\nfor k in range(40):\n    report(a=k)\n    time.sleep(0.05)", trials=3, concurrency=3
-    )
+    served.submit("e1", UNTIL_ENOUGH, trials=3, concurrency=3)
     until(lambda: served.states("e1") == ["RUNNING"] * 3, "all trials run")
     pid = ManagerIdentity.read(served.home.manager_lock).pid
     soft, hard = resource.prlimit(pid, resource.RLIMIT_NOFILE)
@@ -185,9 +194,14 @@ def test_a_manager_out_of_descriptors_for_a_while_calls_no_running_trial_lost(se
         assert served.states("e1") == ["RUNNING"] * 3
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (soft, hard))
         time.sleep(0.1)  # as above
+    trials = [served.home.trial("e1", number, 1) for number in (1, 2, 3)]
+    for trial in trials:
+        (trial / "enough").touch()
     until(lambda: served.store.experiment("e1").state.is_final, "the end of the experiment")
     assert served.states("e1") == ["SUCCEEDED"] * 3
-    assert len(served.store.points("e1", limit=999)) == 120
+    seen = sorted((point.number, point.step) for point in served.store.points("e1"))
+    counts = [int((trial / "stdout").read_text()) for trial in trials]
+    assert seen == [(number, step) for number in (1, 2, 3) for step in range(counts[number - 1])]
     assert ManagerIdentity.read(served.home.manager_lock).pid == pid
 
 

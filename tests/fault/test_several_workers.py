@@ -69,10 +69,16 @@ def test_only_rank_0_has_to_report_the_objective_and_brings_back_what_it_returns
 
 
 def test_the_first_rank_that_fails_is_named_with_its_error_and_the_others_are_ended(home: Home) -> None:
-    code = f"""{WAITS.replace("while True:", "while rank != 1 or not all(map(has_begun, ['stdout', 'stdout-2'])):")}
+    waits = WAITS.replace("while True:", "while rank != 1 or not all(map(has_begun, ['stdout', 'stdout-2'])):")
+    code = f"""
+import pathlib
+def has_begun(stream):
+    file = pathlib.Path("..", stream)
+    return file.exists() and "begun" in file.read_text()
+
+{waits}
 raise ValueError('bad batch')
 """
-    code = f"def has_begun(stream):\n    return 'begun' in open('../' + stream).read()\n{code}"
     running = Running(home, code, 3)
     end = running.finish()
     assert end.state is TrialState.FAILED

@@ -79,8 +79,8 @@ def test_the_status_says_what_was_ended_also_when_it_is_asked_again(backend: Loc
     trial = trial_of(home, COUNTS)
     ref = backend.submit(trial, Placement(), {})
     begun(backend, ref)
-    first = backend.cancel(ref, 1.0)
-    second = local(home).cancel(ref, 1.0)
+    first = backend.cancel(ref, 60.0)
+    second = local(home).cancel(ref, 60.0)
     assert first.pids_ended
     assert second.pids_ended == first.pids_ended
     assert "ended before" in second.note

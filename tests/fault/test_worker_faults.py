@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -26,7 +25,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.worker import cgroup_setup, processes
 from jupyter_autotrain.worker.cgroups import CgroupLimits
-from tests.fault.local_trials import begun, finish, has_ended, status, text
+from tests.fault.local_trials import begun, finish, has_ended, remove, status, text
 
 pytestmark = pytest.mark.fault
 
@@ -79,8 +78,8 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def pid_of(backend: LocalBackend, ref: JobRef, who: str) -> int:
-    wait_until(lambda: status(backend, ref).detail.get(who), f"the {who}")
-    return int(status(backend, ref).detail[who][0])  # type: ignore[index, arg-type]
+    process = wait_until(lambda: status(backend, ref).detail.get(who), f"the {who}")
+    return int(process[0])  # type: ignore[index, arg-type]
 
 
 def nothing_left(trial_directory: str) -> bool:
@@ -207,7 +206,7 @@ def test_a_trial_whose_directory_is_deleted_ends_with_its_whole_tree(backend: Lo
     identities = [identity for identity in found if identity is not None]
     assert len(identities) == 2
     child = int(text(backend, ref).split()[1])
-    shutil.rmtree(home.root)
+    remove(home)
     wait_until(lambda: not any(identity.is_alive() for identity in identities), "the end of the trial")
     assert has_ended(child)
 

@@ -7,6 +7,9 @@ import os
 import pytest
 from jupyter_client import KernelManager
 
+import jupyter_autotrain as at
+from jupyter_autotrain.testing import wait_until
+
 WAITS = "import time\nreport(acc=0.25)\nwhile not should_stop():\n    time.sleep(0.05)"
 DEADLINE_S = 120
 
@@ -74,10 +77,11 @@ def kernels(home, tmp_path):
         one.close()
 
 
-def test_two_kernels_know_their_own_experiments_also_after_a_restart(kernels):
+def test_two_kernels_know_their_own_experiments_also_after_a_restart(kernels, home):
     one = kernels("one.ipynb")
     other = kernels("other.ipynb")
     one.run("%%autotrain twin\nobjective: maximize max(acc)\n---\n" + WAITS)
+    wait_until(at.attach("twin", home=home).metrics, "its report")
     other.run("%%autotrain twin --wait\nobjective: maximize max(acc)\n---\nreport(acc=0.75)")
     one.restart()
     assert "max(acc) = 0.75" in other.run("%autotrain best")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from jupyter_autotrain.client import origin
+from jupyter_autotrain.testing import wait_until
 
 WAITS = "import time\nwhile not should_stop():\n    time.sleep(0.05)"
 
@@ -25,6 +26,7 @@ def test_two_notebooks_never_act_on_each_others_newest_experiment(at_notebook):
     one = at_notebook("one.ipynb")
     one.run("%%autotrain shared\nobjective: maximize acc\n---\nreport(acc=0.25)\n" + WAITS)
     first = one.value("_")
+    wait_until(first.metrics, "its report")
     other = at_notebook("other.ipynb")
     text = "\n".join(other.fails("%autotrain stop"))
     assert "This notebook has submitted no experiment yet." in text

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.slurm_lab import SlurmLab
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
@@ -39,8 +39,7 @@ def backend(cluster: SlurmLab, home: Home) -> SlurmBackend:
 
 
 def end(backend: SlurmBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
-    return backend.poll([ref])[0]
+    return wait_for_end(backend, ref)
 
 
 def read(backend: SlurmBackend, ref: JobRef, stream: str) -> bytes:
@@ -49,7 +48,8 @@ def read(backend: SlurmBackend, ref: JobRef, stream: str) -> bytes:
 
 def test_ranks_of_two_nodes_know_each_other(backend: SlurmBackend, home: Home) -> None:
     ref = backend.submit(trial_of(home, RANKS, resources=TWO), Placement(), {})
-    assert (end(backend, ref).reason, end(backend, ref).state) == ("", TrialState.SUCCEEDED)
+    ended = end(backend, ref)
+    assert (ended.reason, ended.state) == ("", TrialState.SUCCEEDED)
     said = [read(backend, ref, wire.stream_of_rank(wire.STDOUT, rank)).split() for rank in range(4)]
     assert [words[:4] for words in said] == [
         [b"0", b"0", b"4", b"0"], [b"1", b"1", b"4", b"0"], [b"2", b"0", b"4", b"1"], [b"3", b"1", b"4", b"1"],

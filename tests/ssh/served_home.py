@@ -21,26 +21,33 @@ from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import SshLab
 
 COUNTS = """
-import time
-for step in range({steps}):
+import os, time
+step = 0
+while not should_stop() and not os.path.exists({enough!r}):
     report(step=step, count=step)
-    time.sleep(0.1)
-    if should_stop():
-        break
+    step += 1
+    time.sleep(0.05)
+print(step)
 """
 until = partial(wait_until, within_s=120.0)
 
 
 class ServedHome:
-    """A home with a real manager inside the lab's network."""
+    """A home with a real manager inside the lab's network.
+
+    Attributes:
+        enough: A file, seen on the hosts too, that trials wait for.
+    """
 
     def __init__(self, root: Path, lab: SshLab) -> None:
         self.home = Home(root)
         self.store = Store.open(self.home)
         self._lab = lab
+        self.enough = root.with_name("enough")
 
-    def submit(self, hosts: tuple[str, ...], steps: int, **spec: object) -> Experiment:
-        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(steps=steps))
+    def submit(self, hosts: tuple[str, ...], **spec: object) -> Experiment:
+        """Trials that report until `end` is called."""
+        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(enough=str(self.enough)))
         choice = self.lab(hosts)
         self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
         self.begin()
@@ -50,11 +57,9 @@ class ServedHome:
         options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
         return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
 
-    def values(
-        self, experiment_id: str, backends: tuple[BackendChoice, ...], took_s: float = 0.0
-    ) -> dict[int, float | None]:
+    def values(self, experiment_id: str, *backends: BackendChoice) -> dict[int, float | None]:
         """What each trial of an experiment with a seed reports, once all have succeeded."""
-        code = f"import random, time\ntime.sleep({took_s})\nreport(value=random.random())"
+        code = "import random\nreport(value=random.random())"
         bundle = write_bundle(self.home.bundle(experiment_id), code)
         spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)
         self.store.add_experiment(experiment_id, spec, time.time())
@@ -89,4 +94,11 @@ class ServedHome:
         until(lambda: self.states() == [TrialState.RUNNING] * count and len(self.steps()) == count, "all trials")
 
     def end(self) -> None:
+        """Let all trials end."""
+        self.enough.touch()
         until(lambda: self.store.experiment("e1").state.is_final, "the end")
+
+    def assert_whole(self, experiment: Experiment) -> None:
+        """Each report of each trial is stored, once."""
+        for (number, _), steps in self.steps().items():
+            assert steps == list(range(int(experiment.logs(number))))

@@ -76,11 +76,12 @@ def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(
 
 
 def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: ServedHome) -> None:
-    code = """
-        import time
+    code = f"""
+        import os, time
         for step in range(60):
+            while step == 30 and not os.path.exists({str(served.enough)!r}):
+                time.sleep(0.01)
             report(step=step, all_ranks=True, loss=float(rank))
-            time.sleep(0.05)
     """
     bundle = write_bundle(served.home.bundle("e1"), code)
     choice = served.lab(("h1", "h2"))
@@ -89,8 +90,6 @@ def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: ServedHome
     served.begin()
     wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values", within_s=120)
     served.kill()
-    stored = len(served.store.points("e1"))
-    assert stored < 60, "the manager was killed in the middle"
     served.begin()
     served.end()
     assert served.states() == [TrialState.SUCCEEDED]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 
 from jupyter_autotrain.core.profile import LOCAL
 from jupyter_autotrain.core.states import TrialState
@@ -20,7 +19,7 @@ def nothing_left(lab: SshLab) -> bool:
 def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_or_doubled(
     served: ServedHome, lab: SshLab
 ) -> None:
-    served.submit(("h1", "h2", "h3"), 60, trials=TRIALS, concurrency=TRIALS)
+    experiment = served.submit(("h1", "h2", "h3"), trials=TRIALS, concurrency=TRIALS)
     until(lambda: len(served.steps()) > TRIALS // 2, "the first reports")
     for _ in range(2):
         served.kill()
@@ -29,7 +28,8 @@ def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_
         until(lambda before=before: sum(map(len, served.steps().values())) > before + TRIALS, "more reports")  # type: ignore[misc]  # bound at once
     served.end()
     assert served.states() == [TrialState.SUCCEEDED] * TRIALS
-    assert served.steps() == {(number, 1): list(range(60)) for number in range(1, TRIALS + 1)}
+    assert set(served.steps()) == {(number, 1) for number in range(1, TRIALS + 1)}
+    served.assert_whole(experiment)
     assert set(served.nodes().values()) == {"h1", "h2", "h3"}
     until(lambda: nothing_left(lab), "the end of all supervisors")
 
@@ -37,13 +37,12 @@ def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_
 def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_the_next_manager(
     served: ServedHome, lab: SshLab
 ) -> None:
-    experiment = served.submit(("h1", "h2"), 110, trials=4, concurrency=4)
+    experiment = served.submit(("h1", "h2"), trials=4, concurrency=4)
     served.all_run(4)
     here = [number for number, node in served.nodes().items() if node == "h1"]
     assert len(here) == 2
     lab.hosts[0].cut()
-    until(lambda: bool(served.store.unreachable_nodes("e1")), "the cut to be noticed")
-    (node,) = served.store.unreachable_nodes("e1")
+    (node,) = until(lambda: served.store.unreachable_nodes("e1"), "the cut to be noticed")
     assert (node.name, node.trials) == ("h1", 2)
     assert any(
         one.startswith("h1 does not answer since ") and "2 trials go on there" in one for one in experiment.why()
@@ -53,24 +52,23 @@ def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_t
     lab.hosts[0].heal()
     served.end()
     assert served.store.unreachable_nodes("e1") == []
-    assert served.steps() == {(number, 1): list(range(110)) for number in range(1, 5)}
     assert served.states() == [TrialState.SUCCEEDED] * 4
+    assert set(served.steps()) == {(number, 1) for number in range(1, 5)}
+    served.assert_whole(experiment)
 
 
 def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: ServedHome, lab: SshLab) -> None:
-    experiment = served.submit(("h1", "h2"), 100_000, trials=2, concurrency=2)
+    experiment = served.submit(("h1", "h2"), trials=2, concurrency=2)
     served.all_run(2)
     host = lab.hosts[0]
     host.cut()
-    begun_s = time.monotonic()
-    receipt = experiment.stop(timeout_s=60.0)
-    assert time.monotonic() - begun_s < 40
+    receipt = experiment.stop(timeout_s=200.0)
     assert "h1 does not answer since" in str(receipt)
     assert sorted(served.states()) == [TrialState.CANCELLED, TrialState.RUNNING]
     served.kill()
     host.heal()
     served.begin()
-    served.end()
+    until(lambda: served.store.experiment("e1").state.is_final, "the end")
     assert served.states() == [TrialState.CANCELLED] * 2
     until(lambda: nothing_left(lab), "the end of all supervisors")
 
@@ -78,25 +76,26 @@ def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: 
 def test_a_trial_of_a_host_that_is_restarted_is_lost_for_that_reason_and_tried_again_on_another(
     served: ServedHome, lab: SshLab
 ) -> None:
-    served.submit(("h1", "h2"), 30, trials=2, concurrency=2, retries=1)
+    experiment = served.submit(("h1", "h2"), trials=2, concurrency=2, retries=1)
     served.all_run(2)
     (number,) = [number for number, node in served.nodes().items() if node == "h1"]
     lab.hosts[0].reboot()
+    until(lambda: (number, 2) in served.steps(), "the second attempt")
     served.end()
     assert served.states() == [TrialState.SUCCEEDED] * 2
     assert served.nodes()[number] == "h2"
     (reason,) = [change.reason for change in served.store.state_changes("e1") if change.state is TrialState.LOST]
     assert "the machine was restarted" in reason
-    assert served.steps()[number, 2] == list(range(30))
+    assert served.steps()[number, 2] == list(range(int(experiment.logs(number))))
 
 
 def test_trials_of_one_experiment_run_here_and_there_and_give_the_same_with_the_same_seed(
     served: ServedHome, lab: SshLab
 ) -> None:
     assert lab.hosts
-    # Long enough that the hosts are known before the last trial begins.
-    both = served.values("both", (LOCAL, served.lab(("h1", "h2"))), took_s=3.0)
+    hosts = served.lab(("h1", "h2"))
+    there = served.values("there", hosts)  # the manager knows them from here on
+    both = served.values("both", LOCAL, hosts)
     assert {trial.backend for trial in served.store.trials("both")} == {"local", "lab"}
-    assert len(set(both.values())) == 6
-    assert served.values("here", (LOCAL,)) == both
-    assert served.values("there", (served.lab(("h1", "h2")),)) == both
+    assert len(set(there.values())) == 6
+    assert served.values("here", LOCAL) == both == there

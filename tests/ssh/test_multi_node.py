@@ -18,7 +18,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.testing import trial_of, wait_until
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.ssh_lab import SshLab
 
 pytestmark = pytest.mark.fault
@@ -56,8 +56,7 @@ class Cluster:
         return self.backend.poll([ref])[0]
 
     def finish(self, ref: JobRef) -> JobStatus:
-        wait_until(lambda: self.status(ref).state.is_final and not self.status(ref).doubt, "its end", within_s=120)
-        return self.status(ref)
+        return wait_for_end(self.backend, ref)
 
     def text(self, ref: JobRef, stream: str = wire.STDOUT) -> str:
         data = b""
@@ -178,8 +177,7 @@ def test_a_cut_link_to_one_host_is_a_doubt_and_passes(cluster: Cluster) -> None:
     ref = cluster.submit(code)
     cluster.begun(ref, 2)
     cluster.lab.hosts[1].cut()
-    wait_until(lambda: cluster.status(ref).unreachable, "the doubt")
-    assert "h2" in cluster.status(ref).doubt
+    wait_until(lambda: cluster.status(ref).unreachable and "h2" in cluster.status(ref).doubt, "the doubt")
     cluster.lab.hosts[1].heal()
     wait_until(lambda: not cluster.status(ref).doubt, "the link", within_s=60)
     cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")

@@ -86,9 +86,9 @@ def agent(lab: SshLab, tmp_path: Path) -> Iterator[Path]:
     socket = tmp_path / "agent"
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
-        wait_until(socket.exists, "the agent")
-        added = ["ssh-add", "-q", str(lab.folder / "user_key")]
-        subprocess.run(added, check=True, env={"SSH_AUTH_SOCK": str(socket), "PATH": "/usr/bin:/bin"})
+        add = ["ssh-add", "-q", str(lab.folder / "user_key")]
+        env = {"SSH_AUTH_SOCK": str(socket), "PATH": "/usr/bin:/bin"}
+        wait_until(lambda: subprocess.run(add, check=False, env=env).returncode == 0, "the agent")
         yield socket
     finally:
         process.terminate()
@@ -198,6 +198,7 @@ def second_server(lab: SshLab) -> Iterator[LabHost]:
     wait_until(pid.exists, "the second server")
     yield host
     host.run("kill", pid.read_text().strip())
+    wait_until(lambda: not pid.exists(), "the end of the second server")
 
 
 def test_an_alias_for_host_keys_and_another_port_are_followed_from_included_files(

@@ -25,7 +25,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start
+from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, end_with_supervisor, read_on, start
 
 MB = 1_000_000
 SHOWS = "print(data.train, len(data.train.read_bytes()))"
@@ -44,7 +44,7 @@ def backend(make: LabBackends, home: Home, workdir: Path) -> SshBackend:
 def run(backend: SshBackend, home: Home, folder: Path, name: str, number: int = 1) -> Path:
     """Run a trial of an experiment of its own that shows where its file lies."""
     ref = begin(backend, home, folder, name, number)
-    ended = end(backend, ref)
+    ended = end_with_supervisor(backend, ref)
     assert ended.state is TrialState.SUCCEEDED, ended.reason
     return Path(read_on(backend, ref, wire.STDOUT, b"").decode().split()[0])
 

@@ -9,7 +9,6 @@ import sys
 import zipfile
 from pathlib import Path
 
-import psutil
 import pytest
 
 import jupyter_autotrain as at
@@ -20,6 +19,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.manager.start import stopped
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.ssh_trials import kill_agents, supervisors
 from jupyter_autotrain.testing.wheels import write_wheel
 
 OTHER = "/usr/bin/python3"
@@ -87,6 +87,7 @@ def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels):
         (trial.reason, experiment.logs(trial.number)) for trial in experiment.trials
     ]
     assert len(environments_of(lab.hosts[0])) == 1
+    wait_until(lambda: not supervisors(lab.hosts[0]), "the end of all that holds the environment")
     with Store.open(home) as store:
         (found,) = place_leftovers.find(home, store)
         assert found.names[0].startswith(f"environment {environments_of(lab.hosts[0])[0].name[:8]} on h1 (")
@@ -101,16 +102,11 @@ def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wh
     needs = wheels / "needs.txt"
     needs.write_text(f"slow @ file://{sdist}\n")
     experiment = at.submit(
-        "report(ok=1)", home=home, backend=backend(lab, "h1"), environment={"requirements": str(needs)}, timeout="60s"
+        "report(ok=1)", home=home, backend=backend(lab, "h1"), environment={"requirements": str(needs)}
     )
-    wait_until(lambda: "Processing" in _stderr(experiment), "the installer", within_s=60)
-    inside = psutil.Process(host.first_pid).children(recursive=True)
-    agents = [one for one in inside if "exec(sys.stdin.buffer" in " ".join(one.cmdline())]
-    assert agents
-    for agent in agents:
-        with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier connection may be ending just now
-            agent.kill()
-    fd = os.open(sdist, os.O_WRONLY | os.O_NONBLOCK)  # the installer reads it
+    wait_until(lambda: "Processing" in _stderr(experiment), "the installer", within_s=120)
+    assert kill_agents(host)
+    fd = os.open(sdist, os.O_WRONLY)  # waits until the installer reads it
     sdist.unlink()
     sdist.write_bytes(b"not an archive")  # for installers that read it twice
     with contextlib.suppress(BrokenPipeError):  # one that does has closed it already

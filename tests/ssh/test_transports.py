@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import subprocess
 import sys
 import threading
@@ -130,26 +131,21 @@ class TransportContract(ABC):
             channel.receive()
         took_s = time.monotonic() - begun_s
         channel.close()
-        assert took_s < 8  # 5 s on a machine that is not busy
+        assert took_s < 30  # 5 s on a machine that is not busy
         with pytest.raises(LinkLostError):
             run(transport, ["true"], "h1")
         host.heal()
-        again = self.connected(lab)
+        again = self.connect_again(lab)
         assert run(again, ["hostname"], "h1").stdout == b"h1\n"
         again.close()
 
-    def connected(self, lab: SshLab) -> Transport:
-        made: list[Transport] = []
+    def connect_again(self, lab: SshLab) -> Transport:
+        def connected() -> Transport | None:
+            with contextlib.suppress(BackendUnavailableError):
+                return connecting.connect(self.address(lab), self.kind)
+            return None
 
-        def try_it() -> bool:
-            try:
-                made.append(connecting.connect(self.address(lab), self.kind))
-            except BackendUnavailableError:
-                return False
-            return True
-
-        wait_until(try_it, "the connection after healing")
-        return made[0]
+        return wait_until(connected, "the connection after healing")
 
     def test_an_unknown_host_is_refused_with_its_fingerprint(self, lab: SshLab, host: LabHost) -> None:
         lab.trust(lab.hosts[1:])
@@ -217,14 +213,9 @@ class TransportContract(ABC):
 class TestParamiko(TransportContract):
     kind = TransportKind.PARAMIKO
 
-    def test_small_packets_are_not_delayed(self, transport: Transport) -> None:
-        run(transport, ["true"], "h1")
-        times_s = []
-        for _ in range(5):
-            begun_s = time.perf_counter()
-            run(transport, ["true"], "h1")
-            times_s.append(time.perf_counter() - begun_s)
-        assert min(times_s) < 0.04  # 44 ms at best where packets wait for acknowledgements
+    def test_small_packets_do_not_wait_for_acknowledgements(self, transport: Transport) -> None:
+        sock = transport._connection().sock  # type: ignore[attr-defined]
+        assert sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
     def test_without_paramiko_the_error_is_the_line_that_installs_it(
         self, lab: SshLab, monkeypatch: pytest.MonkeyPatch
