@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from fnmatch import fnmatchcase
 
 from jupyter_autotrain.core.credentials import holds_credential, names_credential
 from jupyter_autotrain.core.system import PORTABLE_VARIABLE
@@ -63,7 +62,7 @@ def of_this_machine(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _is_of_a_machine(name: str) -> bool:
-    return name not in _OF_ANY_MACHINE and any(fnmatchcase(name, pattern) for pattern in _OF_A_MACHINE)
+    return name not in _OF_ANY_MACHINE and any(_matches(name, pattern) for pattern in _OF_A_MACHINE)
 
 
 def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
@@ -76,8 +75,25 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
     matching: set[str] = set()
     for pattern in patterns:
-        matching.update(name for name in environ if fnmatchcase(name, pattern))
+        matching.update(name for name in environ if _matches(name, pattern))
     return sorted(matching)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    """`*` stands for any text. Not by `fnmatch`, whose regular expressions would take each new process 10 ms."""
+    first, *rest = pattern.split("*")
+    if not rest:
+        return name == pattern
+    *middle, last = rest
+    at = len(first)
+    if not name.startswith(first):
+        return False
+    for text in middle:
+        found = name.find(text, at)
+        if found < 0:
+            return False
+        at = found + len(text)
+    return len(name) - at >= len(last) and name.endswith(last)
 
 
 def _is_secret(name: str, value: str) -> bool:

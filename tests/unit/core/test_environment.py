@@ -37,6 +37,13 @@ def test_more_names_may_be_passed_but_no_secret_by_a_wildcard():
     assert environment.passed(environ, ["MY_*"]) == {"MY_MODE": "fast"}
 
 
+def test_a_star_stands_for_any_text_anywhere_in_a_name():
+    environ = {"A_MODE": "1", "A_B_MODE": "2", "A_B_C": "3", "A": "4"}
+    assert environment.passed(environ, ["A_*MODE"]) == {"A_MODE": "1", "A_B_MODE": "2"}
+    assert environment.passed(environ, ["*_B_*"]) == {"A_B_MODE": "2", "A_B_C": "3"}
+    assert environment.passed(environ, ["*_C", "A"]) == {"A_B_C": "3", "A": "4"}
+
+
 def test_a_manager_started_in_a_trial_does_not_carry_its_mark():
     kept = environment.of_manager({TRIAL_VARIABLE: "/t", "JUPYTER_AUTOTRAIN_IDLE_MIN": "1", "CANARY": "x"})
     assert kept.keys() == {"PATH", "JUPYTER_AUTOTRAIN_IDLE_MIN", MANAGER_VARIABLE}
