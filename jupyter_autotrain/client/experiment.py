@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import manager_client, stop_leftovers
+from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.client import manager_client, place_leftovers, stop_leftovers
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
 from jupyter_autotrain.client.stop_receipt import StopReceipt
@@ -155,7 +156,9 @@ class Experiment(ExperimentFiles, display.Displayable):
         manager_client.ensure_manager(self.home, self.id, self._secret_values())
 
     def delete(self) -> None:
-        """Delete it with all its files.
+        """Delete it with all its files, those on other machines too.
+
+        What a machine that does not answer now still has, `clean` removes later.
 
         Raises:
             AutotrainError: It has not ended.
@@ -164,9 +167,11 @@ class Experiment(ExperimentFiles, display.Displayable):
             raise AutotrainError(
                 f"{self.name} is {self.state}.", "Only an experiment that has ended can be deleted.", "Stop it first."
             )
+        places = trial_files.places_of(self.store, self.id)
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
+        place_leftovers.remove_trials(self.home, places, self.id)
 
     def _secret_values(self) -> dict[str, str]:
         spec = self.record.spec

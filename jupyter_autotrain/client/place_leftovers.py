@@ -1,15 +1,18 @@
-"""What managers that were killed have left at the places of a home's experiments, such as objects of a cluster."""
+"""What is left at the places of a home's experiments: objects of a cluster, trial directories of what was deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.leftovers import LeftoverBackend
+from jupyter_autotrain.core.leftovers import LeftoverBackend, TrialFilesBackend
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
@@ -47,25 +50,55 @@ def remove(home: Home, store: Store, profiles: Iterable[Profile] = ()) -> list[P
     return [found for found in _each(home, store, profiles, remove=True) if found.names or found.fault]
 
 
+def remove_trials(home: Home, profiles: Iterable[Profile], experiment_id: str) -> None:
+    """Delete the trial directories of an experiment at these places, as far as they answer."""
+    for profile in profiles:
+        with _backend(profile, home) as backend:
+            trial_files.remove(backend, experiment_id)
+
+
 def _each(home: Home, store: Store, profiles: Iterable[Profile], *, remove: bool) -> Iterator[PlaceLeftovers]:
-    needed = {record.id for record in store.unfinished()}
     known = {profile.key: profile for profile in profiles}
     for record in store.experiments(_MOST_EXPERIMENTS):
         known.update((choice.profile.key, choice.profile) for choice in record.spec.backends)
     for _, profile in sorted(known.items()):
-        yield from _of_profile(profile, home, needed, remove=remove)
+        with _backend(profile, home) as backend:
+            try:
+                names = [*_left(backend, store, remove=remove), *_deleted(backend, home, store, remove=remove)]
+            except AutotrainError as error:
+                yield PlaceLeftovers(profile.name, fault=error.found)
+            else:
+                yield PlaceLeftovers(profile.name, names)
 
 
-def _of_profile(profile: Profile, home: Home, needed: Collection[str], *, remove: bool) -> Iterator[PlaceLeftovers]:
+def _left(backend: object, store: Store, *, remove: bool) -> Sequence[str]:
+    if not isinstance(backend, LeftoverBackend):
+        return ()
+    needed = {record.id for record in store.unfinished()}
+    return backend.remove_leftovers(needed) if remove else backend.leftovers(needed)
+
+
+def _deleted(backend: object, home: Home, store: Store, *, remove: bool) -> Sequence[str]:
+    """Trial directories of experiments that are not in the home any more."""
+    if not isinstance(backend, TrialFilesBackend):
+        return ()
+    there = backend.experiments_there()
+    known = store.ids()  # asked last: an experiment has its row before anything of it is anywhere else
+    gone = sorted(name for name in there if name not in known and not home.experiment(name).exists())
+    if remove and gone:
+        backend.remove_experiments(gone)
+    return [f"trials of {name}, which was deleted ({format_bytes(there[name])})" for name in gone]
+
+
+@contextlib.contextmanager
+def _backend(profile: Profile, home: Home) -> Iterator[object]:
+    """The backend of a profile; None for one that cannot be made any more, and so cannot be asked either."""
     try:
         backend = backends.create(profile, BackendContext(home))
-    except AutotrainError:  # what cannot be made any more cannot be asked either
+    except AutotrainError:
+        yield None
         return
     try:
-        if isinstance(backend, LeftoverBackend):
-            names = backend.remove_leftovers(needed) if remove else backend.leftovers(needed)
-            yield PlaceLeftovers(profile.name, names)
-    except AutotrainError as error:
-        yield PlaceLeftovers(profile.name, fault=error.found)
+        yield backend
     finally:
         backend.close()

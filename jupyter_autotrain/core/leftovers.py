@@ -1,8 +1,8 @@
-"""What a backend may offer besides `Backend`, so that `clean` finds what nobody needs any more at a place."""
+"""What a backend may offer besides `Backend`, so that what nobody needs any more at a place is found and removed."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 
@@ -23,6 +23,27 @@ class LeftoverBackend(Protocol):
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
         """Remove what `leftovers` finds; gives what was removed.
+
+        Raises:
+            BackendError: The place cannot be asked, or refuses.
+        """
+        ...
+
+
+@runtime_checkable
+class TrialFilesBackend(Protocol):
+    """A backend whose trial directories lie at its place, outside of the home."""
+
+    def experiments_there(self) -> Mapping[str, int]:
+        """The experiments of this home that have trial directories there, and the bytes of each; none that runs.
+
+        Raises:
+            BackendError: The place cannot be asked.
+        """
+        ...
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Delete the trial directories of these experiments, but for those of trials that run.
 
         Raises:
             BackendError: The place cannot be asked, or refuses.

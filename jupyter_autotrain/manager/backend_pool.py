@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
+from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
@@ -106,6 +107,13 @@ class BackendPool:
         if self._start_watchers:
             watcher.start()
         self._refresh_inventory(self._backends[profile.key])
+
+    def remove_trials(self, profiles: Sequence[Profile], experiment_id: str) -> None:
+        """Delete the trial directories of an experiment at these places, in the background."""
+        for profile in profiles:
+            self._open(profile)
+            if backend := self._backends.get(profile.key):
+                self._executor.submit(trial_files.remove, backend.watcher.backend, experiment_id)
 
     def watcher(self, choice: BackendChoice) -> JobWatcher:
         """The job watcher of a backend in use."""

@@ -14,6 +14,7 @@ from functools import partial
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager import hook_events, unreachable
@@ -89,6 +90,10 @@ class Manager:
         """Begin with an experiment: watch what runs, reserve what it uses."""
         self.runs[run.id] = run
         self._backend_pool.open(run)
+
+    def remove_trials(self, profiles: Sequence[Profile], experiment_id: str) -> None:
+        """Have the trial directories of an experiment, which was deleted, deleted at these places too."""
+        self._backend_pool.remove_trials(profiles, experiment_id)
 
     def _publish(self, run: ExperimentRun) -> None:
         """Store what blocks each trial, and which nodes do not answer, when that has changed."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core.backend import CancelReceipt
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.errors import AutotrainError
@@ -32,6 +34,9 @@ class RunRegistry(Protocol):
 
     def adopt(self, run: ExperimentRun) -> None:
         """Begin with an experiment."""
+
+    def remove_trials(self, profiles: Sequence[Profile], experiment_id: str) -> None:
+        """Have the trial directories of an experiment deleted at these places."""
 
 
 @dataclass(slots=True)
@@ -163,8 +168,10 @@ class RequestHandler:
             return {"error": "the experiment is under way: stop it first"}
         folder = self._context.home.experiment(request.experiment_id)
         size_bytes = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
+        places = self._context.retry_store(trial_files.places_of, self._context.store, request.experiment_id)
         self._context.retry_store(self._context.store.delete_experiment, request.experiment_id)
         shutil.rmtree(folder, ignore_errors=True)
+        self._manager.remove_trials(places, request.experiment_id)
         return {"deleted": True, "size_bytes": size_bytes}
 
 

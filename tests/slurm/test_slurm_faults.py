@@ -288,6 +288,9 @@ def test_a_workdir_of_its_own_holds_all_that_the_nodes_need(make: Make, home: Ho
     assert not (home.root / "slurm").exists()
     receipt = backend.cancel(ref, 1.0)
     assert "it had ended before" in receipt.note
+    wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
+    backend.remove_experiments(["e1"])
+    assert list((tmp_path / "shared" / "jobs").glob("*/*")) == []
 
 
 def test_clean_ends_and_removes_what_no_experiment_needs_and_leaves_that_of_others(

@@ -92,6 +92,9 @@ def test_a_trial_on_a_cluster_behind_a_login_node(login: Login, tmp_path: Path) 
     root = login.lab.hosts[0].home() / ".autotrain"
     found = subprocess.run(["grep", "-rslF", "s3cr3t-t0ken", root], capture_output=True, check=False)
     assert found.stdout == b""
+    wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
+    backend.remove_experiments(["e1"])
+    assert backend.experiments_there() == {}
 
 
 @pytest.mark.skipif(

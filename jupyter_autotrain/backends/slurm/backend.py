@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, cast
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.slurm import job_script
 from jupyter_autotrain.backends.slurm.batching import Batcher
-from jupyter_autotrain.backends.slurm.cluster import Cluster, LocalCluster, RemoteCluster, login_host
+from jupyter_autotrain.backends.slurm.cluster import Cluster
+from jupyter_autotrain.backends.slurm.local_cluster import LocalCluster
+from jupyter_autotrain.backends.slurm.remote_cluster import RemoteCluster, login_host
 from jupyter_autotrain.backends.ssh import agent_responses
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.link import HostLink
@@ -201,6 +203,14 @@ class SlurmBackend:
         folder = self._cluster.trials_folder()
         of = {"folder": folder, "experiments": sorted(experiments), "is_removed": is_removed}
         return cast("list[str]", self._cluster.ask("leftovers", of=of))
+
+    def experiments_there(self) -> Mapping[str, int]:
+        """Those that have trial directories on the file system of the nodes."""
+        return self._cluster.experiments_there()
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Delete them there."""
+        self._cluster.remove_experiments(experiments)
 
     def close(self) -> None:
         """Give up the connection to the login node; jobs continue."""

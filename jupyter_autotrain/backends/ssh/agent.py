@@ -26,7 +26,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jupyter_autotrain.backends.local import cancelling, starting
-from jupyter_autotrain.backends.ssh import agent_code, agent_data, agent_files, agent_machine, agent_ranks
+from jupyter_autotrain.backends.ssh import (
+    agent_code,
+    agent_data,
+    agent_experiments,
+    agent_files,
+    agent_machine,
+    agent_ranks,
+)  # fmt: skip
 from jupyter_autotrain.backends.ssh.agent_watching import JobWatcher
 from jupyter_autotrain.core import environment, system, wire
 from jupyter_autotrain.errors import AutotrainError
@@ -38,7 +45,7 @@ if TYPE_CHECKING:
     from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 
 _UNASKED_S = 60.0
-_CONTACT = "contact"
+
 AgentRequest = Mapping[str, Any]
 
 
@@ -65,22 +72,28 @@ class Agent:
             "ping": lambda _: None,
             "machine": lambda _: agent_machine.describe(),
             "python": self._inspect_python,
-            "make_room": self._make_room,
+            "make_room": lambda request: self._code.make_room(
+                request["digest"], request["size_bytes"], request["limit_bytes"]
+            ),
             "start": self._start,
             "subscribe": self._subscribe,
-            "taken": self._taken,
+            "taken": lambda request: self._watcher.acknowledge(request["job"], request["stream"], request["offset"]),
             "unsubscribe": self._unsubscribe,
             "missing": lambda request: agent_data.missing(request["paths"]),
             "use_data": self._use_data,
             "keep_data": lambda request: DataCache(self._data).complete(request["digest"]),
             "put": self._put,
             "append": self._append,
-            "list": self._list,
-            "get": self._get,
+            "list": lambda request: agent_files.listing(self._directory(request["job"]), request["path"]),
+            "get": lambda request: agent_files.piece(
+                self._directory(request["job"]), request["path"], request["offset"]
+            ),
             "cancel": self._cancel,
-            "remove": self._remove,
+            "remove": lambda request: agent_experiments.remove_job(self._directory(request["job"])),
             "endpoint": self._endpoint,
             "start_again": self._start_again,
+            "experiments": lambda request: agent_experiments.sizes(self._trials_of(request)),
+            "remove_experiments": lambda request: agent_experiments.remove(self._trials_of(request), request["ids"]),
             "clock": lambda _: time.time(),
             "environments": lambda _: eviction.unused(self._environments),
             "remove_environment": lambda request: eviction.remove(self._environments, request["name"]),
@@ -130,12 +143,12 @@ class Agent:
         self._owners.add(directory.parent)
         return directory
 
+    def _trials_of(self, request: AgentRequest) -> Path:
+        return agent_files.inside(self._root / "jobs", request["home"])
+
     def _inspect_python(self, request: AgentRequest) -> object:
         """What an interpreter of this host has of the distributions asked for."""
         return interpreters.inspect(sys.executable, request["environment"], request["distributions"], os.environ)
-
-    def _make_room(self, request: AgentRequest) -> None:
-        self._code.make_room(request["digest"], request["size_bytes"], request["limit_bytes"])
 
     def _start(self, request: AgentRequest) -> bool:
         """Start a job; False where its bundle is gone, and has to be sent again."""
@@ -167,7 +180,7 @@ class Agent:
         trial["python"] = sys.executable
         trial["environments"] = self._environments
         trial["environment"] = {**environment.of_this_machine(os.environ), **trial["environment"]}
-        trial["contact"] = str(directory.parent / _CONTACT)
+        trial["contact"] = str(directory.parent / agent_experiments.CONTACT)
         own = str(self._directory(before) / wire.CHECKPOINTS) if before else ""
         trial["resume_from"] = trial.get("resume_from") or own
         for name in wire.FOLDERS:
@@ -190,15 +203,12 @@ class Agent:
         """Note beside the trials of each manager served here that it is there: supervisors with a lease look at it."""
         for folder in list(self._owners):
             with contextlib.suppress(OSError):  # a full disk
-                (folder / _CONTACT).touch(mode=0o600)
+                (folder / agent_experiments.CONTACT).touch(mode=0o600)
 
     def _subscribe(self, request: AgentRequest) -> None:
         """Push states and streams, by job and stream with their offsets; what there is now before the answer."""
         for job, offsets in request["jobs"].items():
             self._watcher.subscribe(job, self._directory(job), offsets)
-
-    def _taken(self, request: AgentRequest) -> None:
-        self._watcher.acknowledge(request["job"], request["stream"], request["offset"])
 
     def _unsubscribe(self, request: AgentRequest) -> None:
         for job in request["jobs"]:
@@ -216,12 +226,6 @@ class Agent:
         data = base64.b64decode(request["data"])
         return agent_files.append(self._directory(request["job"]), request["path"], request["offset"], data)
 
-    def _list(self, request: AgentRequest) -> object:
-        return agent_files.listing(self._directory(request["job"]), request["path"])
-
-    def _get(self, request: AgentRequest) -> str:
-        return agent_files.piece(self._directory(request["job"]), request["path"], request["offset"])
-
     def _slurm(self, request: AgentRequest) -> object:
         """Ask the controller of a cluster, whose login node this is."""
         with self._slurm_lock:
@@ -235,9 +239,6 @@ class Agent:
         receipt = cancelling.cancel(self._directory(request["job"]), request["grace_s"])
         self._watcher.refresh(request["job"])
         return [receipt.pids_ended, receipt.pids_killed, receipt.pids_left, receipt.elapsed_s, receipt.note]
-
-    def _remove(self, request: AgentRequest) -> None:
-        agent_files.remove(self._directory(request["job"]), _CONTACT)
 
     def _endpoint(self, request: AgentRequest) -> object:
         directory = self._directory(request["job"])

@@ -6,7 +6,6 @@ import base64
 import contextlib
 import fcntl
 import os
-import shutil
 import stat
 from pathlib import Path
 
@@ -95,25 +94,9 @@ def listing(directory: Path, path: str) -> dict[str, int] | int:
         if kind == stat.S_IFDIR:
             sizes[name] = -1
         elif kind == stat.S_IFREG:
-            sizes[name] = (target / name).lstat().st_size
+            with contextlib.suppress(FileNotFoundError):  # it went meanwhile
+                sizes[name] = (target / name).lstat().st_size
     return sizes
-
-
-def remove(directory: Path, beside: str) -> None:
-    """Delete a trial directory, and the folder around it when it was the last one.
-
-    Args:
-        directory: The trial's.
-        beside: A file of the folder that does not keep it.
-
-    Raises:
-        OSError: It cannot be deleted.
-    """
-    if directory.is_dir():
-        shutil.rmtree(directory)
-    with contextlib.suppress(OSError):  # another agent may do the same
-        if [path.name for path in directory.parent.iterdir()] in ([], [beside]):
-            shutil.rmtree(directory.parent)
 
 
 def piece(directory: Path, path: str, offset: int) -> str:

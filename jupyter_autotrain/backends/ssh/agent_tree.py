@@ -10,8 +10,9 @@ from jupyter_autotrain.backends.ssh.archive_stream import SentFile
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, scan_folder
 
 _MODULES = (
-    "backends/ssh/agent.py", "backends/ssh/agent_code.py", "backends/ssh/agent_data.py", "backends/ssh/agent_files.py",
-    "backends/ssh/agent_machine.py", "backends/ssh/agent_ranks.py", "backends/ssh/agent_watching.py",
+    "backends/ssh/agent.py", "backends/ssh/agent_code.py", "backends/ssh/agent_data.py",
+    "backends/ssh/agent_experiments.py", "backends/ssh/agent_files.py", "backends/ssh/agent_machine.py",
+    "backends/ssh/agent_ranks.py", "backends/ssh/agent_watching.py",
 )  # fmt: skip
 _PACKAGES = ("backends/slurm_login",)
 _EMPTY = "backends/ssh/__init__.py"  # ours imports what only the manager's side has

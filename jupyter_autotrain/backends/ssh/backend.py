@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import base64
-import hashlib
-import platform
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
+from jupyter_autotrain.backends.home_name import home_name
 from jupyter_autotrain.backends.ssh import fetching, interpreters, stop_carrying
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
@@ -20,7 +19,7 @@ from jupyter_autotrain.backends.ssh.multi_node import MultiNode
 from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
-from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -70,7 +69,7 @@ class SshBackend(HostChecks):
         self._profile = profile
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
-        self._owner = _owner(context)
+        self._owner = home_name(context)
         self._observer = Observer(self)
         self._survey = HostSurvey(self._links)
         self._starter = TrialStarter(profile, context, self._links)
@@ -235,9 +234,3 @@ class SshBackend(HostChecks):
         """Give up the connections."""
         for link in self._links.values():
             link.close()
-
-
-def _owner(context: BackendContext) -> str:
-    """A short name of a home on a machine, so that several may use one account of a host."""
-    name = system.machine_name() or platform.node()
-    return hashlib.sha256(f"{name}\n{context.home.root}".encode()).hexdigest()[:12]

@@ -1,4 +1,4 @@
-"""What the SSH backend offers to a check of its hosts, to `clean`, and to trusting their keys."""
+"""What the SSH backend offers to a check of its hosts, to `clean` and deletions, and to trusting their keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.ssh import agent_responses, connecting, host_environments, host_keys
+from jupyter_autotrain.backends.ssh import agent_responses, connecting, host_environments, host_keys, host_trials
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import resolve
@@ -23,6 +23,7 @@ class HostChecks(ABC):
 
     name: str
     _links: Mapping[str, HostLink]
+    _owner: str
 
     @abstractmethod
     def link_to(self, ref: JobRef) -> HostLink:
@@ -60,6 +61,14 @@ class HostChecks(ABC):
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:  # noqa: ARG002 - as above
         """Remove them."""
         return host_environments.remove(list(self._links.values()))
+
+    def experiments_there(self) -> Mapping[str, int]:
+        """Those that have trial directories on the hosts."""
+        return host_trials.sizes(self._links, self._owner)
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Delete them on all hosts that answer."""
+        host_trials.remove(self._links, self._owner, experiments)
 
     def host_key(self, node: str) -> tuple[str, str]:
         """The type and the fingerprint of the key that a host shows now."""

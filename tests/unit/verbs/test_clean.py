@@ -141,3 +141,25 @@ def test_clean_says_which_place_does_not_answer(terminal, add, monkeypatch):
     add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
     monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Silent())
     assert "local: what is left there is not known: The API server does not answer." in terminal.run("clean")
+
+
+def test_clean_removes_trial_directories_of_deleted_experiments_where_they_lie(terminal, add, monkeypatch):
+    kept = add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
+
+    class Hosts:
+        there = {kept: 10, "gone": 2_000_000}  # noqa: RUF012 - of one test
+
+        def experiments_there(self):
+            return dict(self.there)
+
+        def remove_experiments(self, experiments):
+            for experiment_id in experiments:
+                del self.there[experiment_id]
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Hosts())
+    assert "Would delete 1 object on local: trials of gone, which was deleted (2 MB)" in terminal.run("clean")
+    assert "Deleted 1 object on local" in terminal.run("clean", "--yes")
+    assert Hosts.there == {kept: 10}
