@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+
+# The same examples in every run, and no judgement on how fast the machine is just now.
+SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile("suite", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW_MACHINE)
+settings.load_profile("suite")
 
 
 class FolderScheduling(LoadScopeScheduling):

@@ -7,6 +7,7 @@ has its own cursor, the id of the last change it was given, so it misses none an
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections.abc import Sequence
@@ -46,7 +47,8 @@ class Subscriber:
 
     def tell(self, changes: Sequence[Change], end_id: int, *, is_reset: bool, manager_alive: bool | None) -> None:
         """Deliver news; called by any thread."""
-        self._loop.call_soon_threadsafe(self._take, changes, end_id, is_reset, manager_alive)
+        with contextlib.suppress(RuntimeError):  # the server ends, and its loop is closed
+            self._loop.call_soon_threadsafe(self._take, changes, end_id, is_reset, manager_alive)
 
     def _take(self, changes: Sequence[Change], end_id: int, is_reset: bool, manager_alive: bool | None) -> None:
         for change in changes:
@@ -120,7 +122,6 @@ class ChangeFeed:
         look = _Look(self._home)
         try:
             while subscribers := self._current():
-                self._wakeup.clear()
                 pause_s = look.tell(subscribers)
                 self._wakeup.wait(pause_s)
         finally:
@@ -131,6 +132,7 @@ class ChangeFeed:
 
     def _current(self) -> list[Subscriber]:
         """The subscribers now; where there is none, the thread is told to end."""
+        self._wakeup.clear()  # before they are read: who subscribes from now on is told without a pause
         with self._lock:
             if not self._subscribers:
                 self._thread = None

@@ -91,14 +91,14 @@ places_of = st.lists(
 )
 
 
-@settings(derandomize=True, max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(places_of, st.integers(1, 7))
 def test_with_measured_times_the_makespan_is_the_shortest_of_all_placements(places, trials):
     expected = best_makespan(places, trials)
     assert makespan([place.measured() for place in places], trials, concurrency=trials) == pytest.approx(expected)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(places_of, st.integers(1, 40), st.integers(0, 9))
 def test_without_measurements_it_is_never_worse_than_the_best_backend_alone_by_more_than_the_first_trials(
     places, trials, more

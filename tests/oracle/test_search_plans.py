@@ -158,7 +158,7 @@ def test_less_memory_or_bandwidth_never_makes_the_plan_better(roomy):
 
 def test_a_tight_limit_is_kept_by_sharing_states_and_recomputing(roomy):
     limit = roomy.cost.peak_memory_bytes * 0.35
-    asked = SearchRequest(space=StrategySpace(stages=(1,)), limits=SearchLimits(memory_bytes=limit))
+    asked = SearchRequest(space=StrategySpace(stages=(1,)), limits=SearchLimits(memory_bytes=limit, proof_s=None))
     solution = solve(MODELS["gpt"], "8xA100", asked)
     assert solution.cost.peak_memory_bytes <= limit
     assert solution.bound_s <= solution.cost.step_s

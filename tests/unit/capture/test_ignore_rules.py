@@ -4,7 +4,7 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
@@ -29,7 +29,7 @@ def repository(tmp_path_factory):
     return root
 
 
-@settings(derandomize=True, max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(PATHS, st.dictionaries(FOLDERS, LINES, min_size=1, max_size=3))
 def test_the_rules_agree_with_git_on_any_tree(repository, paths, ignore_files):
     lay_out(repository, paths, ignore_files)

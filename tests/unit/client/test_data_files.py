@@ -78,7 +78,10 @@ def test_of_a_folder_only_the_changed_file_is_read_again(tmp_path: Path) -> None
     assert before.sha256 != after.sha256
 
 
-def test_a_file_that_was_just_written_is_not_trusted_by_its_time(tmp_path: Path) -> None:
+def test_a_file_that_was_just_written_is_not_trusted_by_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_files, "_SETTLED_NS", 3600 * 10**9)
     path = tmp_path / "big.bin"
     path.write_bytes(b"x" * 2_000_000)
     before, _ = read(tmp_path, "big.bin")

@@ -16,6 +16,7 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
 from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.testing import wait_until
 
 SECRET = "s3cret-value"
 
@@ -126,7 +127,7 @@ def test_waiting_ends_with_the_experiment_and_looks_only_now_and_then(home, stor
 
     def end():
         with Store.open(home) as other:
-            time.sleep(0.5)  # the wait under test lasts this long
+            wait_until(lambda: len(looks) > 20, "it has looked for a while")
             other.close_experiment("abc", 2.0)
             other.change_state("abc", 1, TrialState.SUCCEEDED, 3.0)
 
@@ -136,8 +137,7 @@ def test_waiting_ends_with_the_experiment_and_looks_only_now_and_then(home, stor
     assert handle.wait(timeout_s=60) is True
     waited_s = time.monotonic() - begun_s
     thread.join()
-    assert waited_s > 0.5
-    assert 3 < len(looks) < 60 + waited_s / 0.04
+    assert len(looks) < 60 + waited_s / 0.04
     assert handle.state == "SUCCEEDED"
 
 
@@ -185,7 +185,7 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
         "elapsed_s": 0.25,
         "trials": [1],
     }
-    receipt = handle.stop(timeout_s=10)
+    receipt = handle.stop(timeout_s=60)
     assert receipt == StopReceipt((12, 13), (13,), (), 0.25, "", "digits")
     assert str(receipt) == repr(receipt)
     assert str(receipt) == (
@@ -204,7 +204,7 @@ def test_a_receipt_tells_what_stopped_trials_have_left_where_they_ran(home, stor
         (directory / wire.KEPT_FILE).write_text('{"checkpoints/last.pt": 3000000000}')
     (home.trial("abc", 2, 1) / wire.ELSEWHERE_FILE).write_text('{"outputs/model.pt": 2000000000}')
     fake.answer = lambda store, request: {"pids_ended": [12], "elapsed_s": 0.2, "trials": [1, 2]}
-    assert str(handle.stop(timeout_s=10)).splitlines() == [
+    assert str(handle.stop(timeout_s=60)).splitlines() == [
         "digits: stopped in 0.2 s; 1 process ended (pid 12); no process is left.",
         "Left on gpu1: 2 GB of results, which `%autotrain pull digits` brings; 6 GB of checkpoints, from which "
         "`%autotrain retry digits` goes on.",
@@ -237,7 +237,7 @@ def test_some_trials_can_be_stopped_alone_and_the_receipt_names_them(home, store
         return {"pids_ended": [12], "pids_killed": [], "pids_left": [], "elapsed_s": 0.25, "trials": [3]}
 
     fake.answer = answer
-    assert str(handle.stop({3}, timeout_s=10)) == (
+    assert str(handle.stop({3}, timeout_s=60)) == (
         "digits, trial 3: stopped in 0.2 s; 1 process ended (pid 12); nothing is left."
     )
     assert [args["trials"] for args in asked] == [[3]]
@@ -251,7 +251,7 @@ def test_a_request_that_is_refused_or_never_answered_is_an_error(home, store, fa
     handle = add(home, store, trials=[(FAILED, None)])
     fake.answer = lambda store, request: {"error": "no such place"}
     with pytest.raises(ManagerError, match="no such place"):
-        handle.retry(timeout_s=10)
+        handle.retry(timeout_s=60)
     fake.answer = lambda store, request: None
     with pytest.raises(ManagerError, match="is kept"):
         handle.retry(timeout_s=0.05)

@@ -33,7 +33,6 @@ def test_load_takes_names_and_no_paths(trial, name):
         returned_objects.unpickle(trial, name)
 
 
-@pytest.mark.timeout(20)
 def test_load_follows_no_link_and_waits_for_no_pipe(trial, tmp_path):
     (trial / "outputs" / "linked.pkl").symlink_to(tmp_path / "outside" / "private.pkl")
     os.mkfifo(trial / "outputs" / "pipe.pkl")
@@ -44,7 +43,6 @@ def test_load_follows_no_link_and_waits_for_no_pipe(trial, tmp_path):
         returned_objects.unpickle(trial, "absent")
 
 
-@pytest.mark.timeout(20)
 def test_pull_copies_regular_files_only(trial, tmp_path):
     (trial / "work" / "link.csv").symlink_to(tmp_path / "outside" / "private.pkl")
     (trial / "work" / "linked").symlink_to(tmp_path / "outside")

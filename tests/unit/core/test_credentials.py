@@ -98,7 +98,7 @@ def test_names_of_other_things(name):
     assert not names_credential(name)
 
 
-@settings(derandomize=True, max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(value=st.text(max_size=60) | st.binary(max_size=60), name=st.text(max_size=30))
 def test_any_text_is_judged(value, name):
     assert is_credential(name, value) in {True, False}

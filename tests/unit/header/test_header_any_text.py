@@ -30,7 +30,7 @@ def fault_of(line, body):
     return None
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(cell=CELLS, line=FLAGS, ruled=st.booleans())
 @example(cell="a: \x85b", line="", ruled=True)
 @example(cell='a: "\\UFFFFFFFF"', line="", ruled=True)
@@ -54,7 +54,7 @@ FINE = st.sampled_from(["retries: 1", "seed: 3", "# note", "", "env:\n  A: 1"])
 FAULTY = st.sampled_from(["trailz: 3", "trials: many", "tuner: best", "timeout: soon", "no colon here"])
 
 
-@settings(derandomize=True, max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(before=st.lists(FINE, unique=True, max_size=5), bad=FAULTY)
 def test_the_line_of_a_fault_is_the_line_it_was_written_on(before, bad):
     rows = "\n".join(before).split("\n") if before else []
@@ -63,7 +63,7 @@ def test_the_line_of_a_fault_is_the_line_it_was_written_on(before, bad):
     assert [int(fault.split(":")[0].removeprefix("line ")) for fault in error.faults] == [len(rows) + 2]
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(cell=CELLS, cut=st.integers(0, 200))
 def test_completion_never_fails_and_replaces_what_stands_before_the_cursor(cell, cut):
     text = f"%%autotrain\n{cell}"

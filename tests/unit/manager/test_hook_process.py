@@ -51,7 +51,7 @@ def receiving(status=200, location=""):
 
 def test_the_json_is_posted_with_variables_in_their_place():
     with receiving() as server:
-        hook = Hook("x", f"{server.url}/${{PART}}", {"Authorization": "Bearer ${KEY}"})
+        hook = Hook("x", f"{server.url}/${{PART}}", {"Authorization": "Bearer ${KEY}"}, timeout_s=WAIT_S)
         assert try_once(hook, PAYLOAD, {"KEY": "k-1", "PART": "p"}) == ""
     ((path, headers, body),) = server.received
     assert (path, headers["Authorization"], headers["Content-Type"]) == ("/hook/p", "Bearer k-1", "application/json")
@@ -60,14 +60,14 @@ def test_the_json_is_posted_with_variables_in_their_place():
 
 def test_a_redirect_is_not_followed():
     with receiving() as other, receiving(307, other.url) as server:
-        fault = try_once(Hook("x", server.url, {"Authorization": "${KEY}"}), PAYLOAD, {"KEY": "k-1"})
+        fault = try_once(Hook("x", server.url, {"Authorization": "${KEY}"}, timeout_s=WAIT_S), PAYLOAD, {"KEY": "k-1"})
     assert "HTTP status 307 (redirects are not followed" in fault
     assert (len(server.received), other.received) == (1, [])
 
 
 def test_refusals_and_unreachable_addresses_are_told_without_values():
     with receiving(500) as server:
-        fault = try_once(Hook("x", server.url), PAYLOAD, {})
+        fault = try_once(Hook("x", server.url, timeout_s=WAIT_S), PAYLOAD, {})
     assert fault == "it was answered with HTTP status 500"
     gone = try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": f"{server.url}?token=k-1"})
     assert "cannot be reached" in gone

@@ -11,7 +11,7 @@ from jupyter_autotrain.core.states import TrialState
 ACTS = st.sampled_from(["kill", "step", "report", "half", "end", "fail", "lose"])
 
 
-@settings(derandomize=True, max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(st.lists(st.tuples(ACTS, st.integers(1, 4)), max_size=25))
 def test_whatever_happens_nothing_is_lost_and_nothing_is_doubled(new_world, acts):
     with new_world() as world:

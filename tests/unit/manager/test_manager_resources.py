@@ -200,7 +200,7 @@ needs = st.builds(
 devices = st.lists(st.booleans(), max_size=3)
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(devices, st.lists(needs, min_size=2, max_size=7))
 def test_a_refusal_names_exactly_what_would_free_it(busy, asked):
     """Freeing all that a refusal names lifts it; freeing all it does not name changes nothing."""

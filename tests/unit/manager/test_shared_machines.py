@@ -107,7 +107,7 @@ def test_small_trials_do_not_take_the_free_node_that_a_trial_on_two_nodes_waits_
     assert "behind trial 3 of a@1" in small.sentence
 
 
-@settings(derandomize=True, max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.data())
 def test_the_oldest_trial_on_several_nodes_begins_although_small_ones_keep_coming(data):
     """Small trials come without end and leave in any order; the big one begins once those before it have ended."""

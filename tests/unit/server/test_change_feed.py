@@ -23,7 +23,7 @@ def add(store, experiment_id):
 
 
 async def message_of(subscriber):
-    return await asyncio.wait_for(subscriber.next_message(), 20)
+    return await asyncio.wait_for(subscriber.next_message(), 60)
 
 
 async def until_told(subscriber, experiment_id):
@@ -97,7 +97,7 @@ def test_without_subscribers_no_thread_looks(home):
         feed.subscribe(subscriber)
         await message_of(subscriber)
         feed.unsubscribe(subscriber)
-        deadline_s = time.monotonic() + 20
+        deadline_s = time.monotonic() + 60
         while "autotrain-changes" in {thread.name for thread in threading.enumerate()}:
             assert time.monotonic() < deadline_s
             await asyncio.sleep(0.01)

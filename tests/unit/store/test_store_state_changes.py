@@ -94,7 +94,7 @@ class Moves(RuleBasedStateMachine):
 
 
 TestMoves = Moves.TestCase
-TestMoves.settings = settings(max_examples=12, stateful_step_count=25, derandomize=True, deadline=None)
+TestMoves.settings = settings(max_examples=12, stateful_step_count=25)
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_the_value_follows_the_rule_however_the_reports_arrive(store, objective,
     assert store.series("e1", "acc")[1][1][0] == 0.5
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.lists(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=4), max_size=6), st.sampled_from(RULES))
 def test_the_running_value_is_the_one_recomputed_from_all_points(tmp_path_factory, pieces, objective):
     with Store.open(Home(tmp_path_factory.mktemp("store") / "home")) as store:
@@ -97,7 +97,7 @@ def test_the_mean_of_huge_values_does_not_overflow():
     assert Objective("a", summary=Summary.MEAN, window=2).value([1e308, 1e308]) == pytest.approx(1e308)
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(
     st.lists(st.sampled_from([None, -1.0, 0.0, 0.5, 0.5, 2.0]), max_size=6),
     st.lists(st.sampled_from(["SUCCEEDED", "FAILED", "CANCELLED", "LOST"]), min_size=6, max_size=6),

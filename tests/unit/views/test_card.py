@@ -226,7 +226,7 @@ def test_values_of_any_size_are_drawn(values):
     assert "inf" not in drawn
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(values=st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=6))
 def test_any_values_are_drawn(values):
     curve = svg.PlotCurve(np.arange(len(values), dtype=float), np.array(values))

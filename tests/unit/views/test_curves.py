@@ -38,7 +38,7 @@ def line_of(store, experiment_id):
     return sparkline(store, store.experiment(experiment_id), store.trial_values([experiment_id])[experiment_id])
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(trials=st.lists(st.lists(VALUES, min_size=1, max_size=60), min_size=1, max_size=5), most=st.integers(4, 80))
 def test_curves_are_bounded_and_keep_what_is_seen(tmp_path_factory, trials, most):
     with Store.open(Home(tmp_path_factory.mktemp("home"))) as store:

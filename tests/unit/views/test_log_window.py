@@ -1,7 +1,7 @@
 """Parts of a log by byte offsets: whole characters, whole lines at the end, bounded."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_autotrain.views.log_window import log_json
@@ -22,7 +22,6 @@ def read_all(directory, most_bytes):
         begin = part["end_bytes"]
 
 
-@settings(deadline=None)
 @given(text=TEXTS, most_bytes=st.integers(4, 20))
 def test_the_parts_of_a_log_are_the_log(tmp_path_factory, text, most_bytes):
     folder = tmp_path_factory.mktemp("log")

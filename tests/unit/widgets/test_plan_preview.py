@@ -11,7 +11,7 @@ from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.widgets.plan import LatestOnly, PlanView, show_plan
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output
+from traitlets.config import Config
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
@@ -13,7 +14,7 @@ def test_a_handle_as_the_value_of_a_cell_shows_its_view(tmp_path):
     home = Home(tmp_path / "home")
     with Store.open(home) as store:
         store.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
-        shell = InteractiveShell.instance()
+        shell = InteractiveShell.instance(config=Config({"HistoryManager": {"enabled": False}}))
         shell.user_ns["experiment"] = Experiment(home, store, "e1", {})
         with capture_output() as shown:
             shell.run_cell("experiment")

@@ -20,7 +20,7 @@ def through(pieces: list[bytes], *secrets: str) -> bytes:
     return b"".join(redactor.feed(piece) for piece in pieces) + redactor.finish()
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 40), max_size=6))
 def test_a_secret_is_found_wherever_the_stream_is_cut(cuts: list[int]) -> None:
     data = f"a {SECRET} b {SECRET}".encode()
@@ -41,7 +41,7 @@ def test_values_of_three_letters_are_left_since_they_are_everywhere() -> None:
     assert through([b"the end"], "the") == b"the end"
 
 
-@settings(derandomize=True, max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.lists(st.binary(max_size=30), max_size=5))
 def test_a_stream_without_secrets_is_unchanged(pieces: list[bytes]) -> None:
     assert through(pieces, "not-in-there-at-all") == b"".join(pieces)
@@ -77,7 +77,7 @@ def test_the_encodings_of_a_secret_are_masked_wherever_the_stream_is_cut(form: s
         assert len(masked) <= 4, masked
 
 
-@settings(derandomize=True, max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(before=st.binary(max_size=9), after=st.binary(max_size=9), value=st.sampled_from(VALUES), safe=st.booleans())
 def test_a_secret_inside_a_longer_base64_text_is_masked_at_every_place(
     before: bytes, after: bytes, value: str, safe: bool

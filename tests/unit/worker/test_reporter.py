@@ -100,7 +100,7 @@ NAMES = st.text(min_size=1, max_size=8).filter(lambda name: name not in {"self",
 VALUES = st.floats(allow_infinity=False)
 
 
-@settings(derandomize=True, max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=4))
 def test_any_names_and_any_finite_values_are_read_back_exactly(values: dict[str, float]) -> None:
     with tempfile.TemporaryDirectory() as folder:

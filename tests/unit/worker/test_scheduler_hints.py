@@ -13,8 +13,10 @@ JOB = "team-a/at-1"
 
 
 @pytest.fixture
-def service():
+def service(monkeypatch):
     """A service that keeps what it is sent."""
+    monkeypatch.setattr(scheduler_hints, "_TIMEOUT_S", 60.0)
+    monkeypatch.setattr(scheduler_hints, "_PAUSE_S", 600.0)
     received = []
 
     class Handler(http.server.BaseHTTPRequestHandler):

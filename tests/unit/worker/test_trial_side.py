@@ -14,7 +14,7 @@ import pytest
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.testing import trial_file, trial_of
+from jupyter_autotrain.testing import trial_file, trial_of, wait_until
 from jupyter_autotrain.worker import api, cell_runner, child_definitions, environment, processes
 from jupyter_autotrain.worker.trial_values import Params
 
@@ -61,9 +61,7 @@ def test_should_stop_turns_true_and_stays_so(trial_dir: Path) -> None:
     trial = api.TrialContext(str(trial_dir), json.loads((trial_dir / wire.TRIAL_FILE).read_text()))
     assert not trial.should_stop()
     (trial_dir / wire.STOP_FILE).write_text("Enough.")
-    deadline = time.monotonic() + 5
-    while not trial.should_stop():
-        assert time.monotonic() < deadline
+    wait_until(trial.should_stop, "the stop is seen")
     (trial_dir / wire.STOP_FILE).unlink()
     assert trial.should_stop()
 
@@ -186,16 +184,16 @@ def test_nobody_is_hit_by_a_signal_for_a_pid_that_is_used_again() -> None:
     assert not processes.send_signal(ProcessIdentity(me.pid, me.created_s - 1.0, me.boot_id), 9)
 
 
-def test_a_child_and_its_environment_are_found() -> None:
+def test_a_child_and_its_environment_are_found(tmp_path: Path) -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "print(flush=True); input()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x/y"},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={wire.TRIAL_VARIABLE: str(tmp_path)},
     )  # fmt: skip
     assert child.stdout is not None
     child.stdout.readline()
     try:
         assert child.pid in processes.descendants(os.getpid())
-        assert processes.marked(wire.TRIAL_VARIABLE, "/x/y") == {child.pid}
+        assert processes.marked(wire.TRIAL_VARIABLE, str(tmp_path)) == {child.pid}
         assert processes.resident_bytes({child.pid}) > 1 << 20
         assert processes.living({child.pid, 2**30}) == {child.pid}
     finally:
