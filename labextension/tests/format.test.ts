@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { count, duration, number, plain, stateWord } from '../widgets/lib/format';
+import { duration, number, plain, stateWord } from '../widgets/lib/format';
+import { Session } from '../widgets/lib/session';
+import type { Wire } from '../widgets/lib/session';
+import { ENGLISH } from '../widgets/lib/translator';
+import type { Translator } from '../widgets/lib/translator';
 
 test('a number has four digits, an exponent only where it is far from one', () => {
   const cases: [number | null, string][] = [
@@ -36,7 +40,24 @@ test('parameters read as in Python, and a nested choice as a call', () => {
 });
 
 test('one of something is not many of it', () => {
-  assert.equal(count(1, 'trial'), '1 trial');
-  assert.equal(count(0, 'trial'), '0 trials');
-  assert.equal(stateWord('EARLY_STOPPED'), 'Early stopped');
+  assert.equal(ENGLISH._n('%1 trial', '%1 trials', 1), '1 trial');
+  assert.equal(ENGLISH._n('%2 of %1 trial', '%2 of %1 trials', 0, 5), '5 of 0 trials');
+  assert.equal(stateWord('EARLY_STOPPED', ENGLISH), 'Early stopped');
 });
+
+test('a translator is asked for every word, and gets the values', () => {
+  const asked: unknown[][] = [];
+  const trans: Translator = {
+    __: (text, ...values) => {
+      asked.push([text, ...values]);
+      return `<${text}>`;
+    },
+    _n: (one) => one,
+  };
+  assert.equal(stateWord('FAILED', trans), '<Failed>');
+  assert.equal(new Session(SILENT, trans).names.nameOf(3), '<trial %1>');
+  assert.deepEqual(asked.at(-1), ['trial %1', 3]);
+});
+
+const nothing = (): void => undefined;
+const SILENT: Wire = { get: () => ({}), send: nothing, on: nothing, off: nothing };

@@ -8,7 +8,7 @@ import { linearTicks, logTicks } from '../widgets/charts/ticks';
 import type { Json } from '../widgets/lib/frames';
 
 function axis(...values: (Json | undefined)[]): Dimension {
-  return dimensionOf({ key: 'x', title: 'x', values });
+  return dimensionOf({ key: 'x', title: 'x', values }, 'others');
 }
 
 function passed(dimension: Dimension, brush: Brush | undefined): number[] {
@@ -38,7 +38,7 @@ test('numbers over two decades get a logarithmic axis, others a linear one', () 
   assert.equal(axis(0.001, 0.2, 0.3, 0.5).isLog, false); // one value near zero makes no decades
   assert.equal(axis(-1, 5000).allowsLog, false);
   assert.equal(axis(0, 5000).allowsLog, false);
-  assert.equal(dimensionOf({ key: 'x', title: 'x', values: [1, 1000] }, false).isLog, false);
+  assert.equal(dimensionOf({ key: 'x', title: 'x', values: [1, 1000] }, 'others', false).isLog, false);
 });
 
 test('the number at a position is the one that lies there', () => {

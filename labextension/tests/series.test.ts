@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Block } from '../widgets/lib/frames';
 import { SeriesStore } from '../widgets/lib/series';
+import { ENGLISH } from '../widgets/lib/translator';
 import { trend } from '../widgets/lib/trend';
 
 function points(...values: number[]): { steps: Float64Array; values: Float64Array; times: Float64Array } {
@@ -50,12 +51,12 @@ test('a curve is told in one line', () => {
   const told = (...values: number[]): string => {
     const store = new SeriesStore();
     store.take([block(0, values.length)], points(...values));
-    return trend('loss', store.metrics.get('loss')?.get(1));
+    return trend('loss', store.metrics.get('loss')?.get(1), ENGLISH);
   };
   assert.equal(told(0.5), 'loss 0.5');
   assert.equal(told(3, 2, 1), 'loss 3 → 1, still falling');
   assert.equal(told(1, 2, 3), 'loss 1 → 3, still rising');
   assert.equal(told(2, 2, 2), 'loss 2 → 2, level now');
   assert.equal(told(1, NaN), 'loss 1 → NaN, not a number now');
-  assert.equal(trend('loss', undefined), '');
+  assert.equal(trend('loss', undefined, ENGLISH), '');
 });

@@ -18,8 +18,18 @@ const SHOWN = new Set([
   'innerText',
   'textContent',
 ]);
+/** Methods whose arguments people read. */
+const SHOWING = new Set(['append', 'prepend', 'replaceChildren', 'createTextNode', 'fillText']);
 const WORD = /\p{L}{2}/u;
+/** What reads as words of a language wherever it stands, so also in a variable that is shown later. */
+const SENTENCE = /^\p{Lu}\p{Ll}+$|(^|[ ,.])\p{L}\p{Ll}+ [\p{L}$]|\p{L}{2,}…/u;
+/** Keys of keyboards, values of Python, names of fonts: they look like words. */
+const NO_TEXT =
+  /^(Enter|Escape|Home|End|PageUp|PageDown|Delete|Backspace|Arrow\w+|None|True|False)$|^at-|px sans-serif$/;
 const ts = createRequire(join(process.cwd(), 'package.json'))('typescript') as typeof Compiler;
+
+/** What the widget and the extension share. */
+const SHARED = ['widgets/lib', 'widgets/charts'];
 
 interface Literal {
   text: string;
@@ -41,6 +51,27 @@ function untranslated(name: string, source: string): string[] {
   return found;
 }
 
+/** Literals that read as sentences and were not given to the translator, as `line: text`. */
+function sentences(name: string, source: string): string[] {
+  const file = ts.createSourceFile(name, source, ts.ScriptTarget.ES2022, true);
+  const found: string[] = [];
+  const visit = (node: Compiler.Node): void => {
+    if (isTranslation(node)) return;
+    for (const { text, pos } of ts.isExpression(node) ? literals(node) : []) {
+      if (SENTENCE.test(text.trim()) && !NO_TEXT.test(text.trim()))
+        found.push(`${file.getLineAndCharacterOfPosition(pos).line + 1}: ${text.trim()}`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(file);
+  return found;
+}
+
+function isTranslation(node: Compiler.Node): boolean {
+  if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return false;
+  return ['__', '_n'].includes(node.expression.name.text);
+}
+
 /** The literals that a node shows as they are: JSX text, attributes and properties that are read. */
 function shownLiterals(node: Compiler.Node): Literal[] {
   if (ts.isJsxText(node)) return [{ text: node.text, pos: node.getStart() }];
@@ -48,7 +79,20 @@ function shownLiterals(node: Compiler.Node): Literal[] {
     return literals(node.expression);
   if (ts.isJsxAttribute(node) && SHOWN.has(node.name.getText()) && node.initializer)
     return literals(node.initializer);
+  if (ts.isCallExpression(node)) return shownArguments(node).flatMap(literals);
   return assigned(node);
+}
+
+/** What a call shows: the children of `h`, the texts of setters, what is appended to the page. */
+function shownArguments({ expression, arguments: given }: Compiler.CallExpression): Compiler.Expression[] {
+  const name = ts.isPropertyAccessExpression(expression) ? expression.name.text : expression.getText();
+  if (name === 'h') return given.slice(2);
+  if (name === 'setText') return given.slice(1);
+  if (name === 'setAttribute') {
+    const at = given.findIndex((argument) => ts.isStringLiteral(argument) && SHOWN.has(argument.text));
+    return at < 0 ? [] : given.slice(at + 1);
+  }
+  return SHOWING.has(name) ? [...given] : [];
 }
 
 function assigned(node: Compiler.Node): Literal[] {
@@ -97,13 +141,34 @@ test('a text that skips the translator is found, one that goes through it is not
   ]);
 });
 
-test('every text of the extension goes through the translator', () => {
-  const files = readdirSync('src', { recursive: true, encoding: 'utf8' }).filter((name) =>
-    /\.tsx?$/.test(name),
+test('a sentence that skips the translator is found in a variable, too', () => {
+  const source = [
+    'const head = "Waiting for data"; const names = { done: "Done" };',
+    'const good = [trans.__("Trials that pass"), trans._n("%1 trial", "%1 trials", n), "at-button at-danger"];',
+    'if (event.key === "Escape") setAttribute(node, "aria-label", `Curves of ${metric}`);',
+  ].join('\n');
+  assert.deepEqual(sentences('a.ts', source), ['1: Waiting for data', '1: Done', '3: Curves of']);
+  assert.deepEqual(untranslated('a.ts', 'setText(a, "on"); h("b", {}, "off", trans.__("x"));'), [
+    '1: on',
+    '1: off',
+  ]);
+});
+
+/** The faults that a check finds in all sources of folders. */
+function faultsOf(folders: string[], check: (name: string, source: string) => string[]): string[] {
+  const files = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.tsx?$/.test(name))
+      .map((name) => join(folder, name)),
   );
   assert.ok(files.length > 10);
-  const faults = files.flatMap((name) => {
-    return untranslated(name, readFileSync(join('src', name), 'utf8')).map((fault) => `src/${name}:${fault}`);
-  });
-  assert.deepEqual(faults, []);
+  return files.flatMap((name) => check(name, readFileSync(name, 'utf8')).map((fault) => `${name}:${fault}`));
+}
+
+test('every text of the extension goes through the translator', () => {
+  assert.deepEqual(faultsOf(['src', ...SHARED], untranslated), []);
+});
+
+test('what views and charts show in a widget and in JupyterLab alike goes through the translator', () => {
+  assert.deepEqual(faultsOf(SHARED, sentences), []);
 });

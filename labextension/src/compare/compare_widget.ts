@@ -22,7 +22,7 @@ export class CompareWidget extends Widget {
   constructor({ ids, changes, trans, open }: CompareWidgetOptions) {
     super();
     this.ids = ids;
-    this.#model = new RunsModel(ids, changes);
+    this.#model = new RunsModel(ids, changes, trans);
     this.#view = new CompareView({ model: this.#model, trans, open });
     this.addClass('jp-AutotrainCompare');
     this.title.label = trans.__('Compare %1', ids.length);

@@ -1,5 +1,6 @@
 /** The runs of a comparison: loaded over REST, and again when the socket tells of a change. */
 
+import type { TranslationBundle } from '@jupyterlab/translation';
 import { ALL_METRICS } from '../../widgets/lib/choices';
 import type { Experiment } from '../../widgets/lib/frames';
 import { Session } from '../../widgets/lib/session';
@@ -46,10 +47,12 @@ export class RunsModel {
   constructor(
     ids: readonly string[],
     readonly changes: Changes,
+    trans: TranslationBundle,
   ) {
     this.runs = ids.map((id, i) => new Run(id, i + 1));
     const nameOf = (number: number): string => this.runs[number - 1]?.name ?? '';
-    this.session = new Session(this.#wire, { noun: 'run', nameOf });
+    const counted = (amount: number): string => trans._n('%1 run', '%1 runs', amount);
+    this.session = new Session(this.#wire, trans, { noun: 'run', nameOf, counted });
     this.#unlisten = this.session.listen(() => {
       const shown = this.#metrics().join('\n');
       if (shown === this.#shown) return;

@@ -121,7 +121,7 @@ class RunRow {
     const star = this.options.model.session.best()?.number === at ? ' ★' : '';
     setText(this.#value, value === null ? '' : `${number(value)}${star}`);
     if (!details) return;
-    setText(this.#state, stateWord(details.state));
+    setText(this.#state, stateWord(details.state, this.options.trans));
     setAttribute(this.#state, 'data-state', details.state);
     setText(this.#objective, details.objective?.label ?? '');
     setText(this.#trials, trialsText(details.counts, details.trials));

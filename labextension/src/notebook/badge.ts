@@ -36,7 +36,7 @@ export class Badge extends Widget {
 
   display({ id, name, state, final, trials, counts }: BadgeFacts): void {
     const ended = endedOf(counts);
-    const word = stateWord(state);
+    const word = stateWord(state, this.trans);
     const said = this.trans.__('%1: %2, %3 of %4 trials ended.', name, word, ended, trials);
     const title = `${said} ${this.trans.__('Open the experiment')}`;
     this.#id = id;

@@ -28,8 +28,8 @@ export class RunView {
     private readonly trans: TranslationBundle,
   ) {
     node.replaceChildren(this.#message, this.#body);
-    this.#end = keptView(new Session(keptWire(run)), this.#body);
-    this.#live = new Session(wire);
+    this.#end = keptView(new Session(keptWire(run), trans), this.#body);
+    this.#live = new Session(wire, trans);
     this.#unlisten = this.#live.listen(() => {
       this.#goLive();
     });

@@ -55,7 +55,7 @@ export class ExperimentPanel extends Widget {
         await commands.execute('autotrain:stop', { id: experimentId, ...chosen });
       },
     });
-    this.session = new Session(this.wire);
+    this.session = new Session(this.wire, trans);
     this.#charts = new ChartPanel(this.session);
     this.#status = new StatusLine(this.session);
     this.#parallel = new ParallelCoordinates(this.session);

@@ -1,6 +1,7 @@
 /** The menu of axes that parallel coordinates can show. */
 
 import { h } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { AxisChoice } from './parallel_columns';
 
 export class AxisMenu {
@@ -8,8 +9,11 @@ export class AxisMenu {
   readonly #list = h('div', { class: 'at-menu-list' });
   #shape = '';
 
-  constructor(readonly show: (key: string, isShown: boolean) => void) {
-    this.root.append(h('summary', { class: 'at-button' }, 'Axes'), this.#list);
+  constructor(
+    trans: Translator,
+    readonly show: (key: string, isShown: boolean) => void,
+  ) {
+    this.root.append(h('summary', { class: 'at-button' }, trans.__('Axes')), this.#list);
     this.root.addEventListener('keydown', (event) => {
       if (event.key !== 'Escape' || !this.root.open) return;
       this.root.open = false;

@@ -34,7 +34,6 @@ export interface Dimension {
 }
 
 const MOST_LABELS = 12;
-const OTHERS = 'others';
 const LOG_FROM = 100; // greatest over least: more than two decades
 const NOT_FINITE = new Set(['nan', 'inf', '-inf', 'infinity', '-infinity']);
 
@@ -60,14 +59,15 @@ export function flatten(params: Record<string, Json>, prefix = ''): Map<string, 
 /**
  * The axis of a column. Numbers alone make a scale, anything else makes labels; what is no finite number is missing.
  *
+ * @param others What the label of the less frequent values is called.
  * @param isLog Whether the scale is logarithmic; undefined decides by the values.
  */
-export function dimensionOf(column: Column, isLog?: boolean): Dimension {
+export function dimensionOf(column: Column, others: string, isLog?: boolean): Dimension {
   const present = column.values.filter((value) => value !== undefined && value !== null);
   const areNumbers = present.every((value) => typeof value === 'number' || isNotFinite(value));
   return areNumbers && present.some((value) => typeof value === 'number')
     ? numbers(column, isLog)
-    : labels(column);
+    : labels(column, others);
 }
 
 /** Where a value lies. */
@@ -119,25 +119,25 @@ function readsBetterAsLog(values: readonly (number | undefined)[], low: number, 
   return (median - low) / (high - low) < 0.1;
 }
 
-function labels(column: Column): Dimension {
+function labels(column: Column, others: string): Dimension {
   const all = column.values.map((value) => (value === undefined ? undefined : plain(value)));
-  const names = labelsOf(all);
+  const names = labelsOf(all, others);
   const known = new Set(names);
-  const values = all.map((label) => (label === undefined || known.has(label) ? label : OTHERS));
+  const values = all.map((label) => (label === undefined || known.has(label) ? label : others));
   const scale = { kind: 'labels' as const, labels: names, low: 0, high: 1, isLog: false, allowsLog: false };
   const ticks = names.map((text) => ({ position: labelPosition(names, text), text }));
   return placed({ key: column.key, title: column.title, ...scale, values, ticks });
 }
 
 /** The most frequent labels in their natural order; the rest are one. */
-function labelsOf(all: readonly (string | undefined)[]): string[] {
+function labelsOf(all: readonly (string | undefined)[], others: string): string[] {
   const counts = new Map<string, number>();
   for (const label of all) if (label !== undefined) counts.set(label, (counts.get(label) ?? 0) + 1);
   const isOver = counts.size > MOST_LABELS;
   const frequent = [...counts.keys()].sort((a, b) => (counts.get(b) ?? 0) - (counts.get(a) ?? 0));
   const kept = isOver ? frequent.slice(0, MOST_LABELS - 1) : frequent;
   const ordered = kept.sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
-  return isOver && !ordered.includes(OTHERS) ? [OTHERS, ...ordered] : ordered;
+  return isOver && !ordered.includes(others) ? [others, ...ordered] : ordered;
 }
 
 function labelPosition(names: readonly string[], label: string): number {

@@ -1,5 +1,6 @@
 /** The axes of parallel coordinates, side by side over the lines. */
 
+import type { Translator } from '../lib/translator';
 import type { Brush, Brushes } from './brushes';
 import type { Dimension } from './dimensions';
 import type { AxisActions } from './parallel_axis';
@@ -12,6 +13,7 @@ export class ParallelAxes {
   constructor(
     readonly plot: HTMLElement,
     readonly end: HTMLElement,
+    readonly trans: Translator,
     readonly actions: AxisActions,
   ) {}
 
@@ -44,7 +46,7 @@ export class ParallelAxes {
   #axisOf(key: string): ParallelAxis {
     const known = this.#axes.get(key);
     if (known) return known;
-    const axis = new ParallelAxis(key, this.actions);
+    const axis = new ParallelAxis(key, this.trans, this.actions);
     this.#axes.set(key, axis);
     return axis;
   }

@@ -1,6 +1,7 @@
 /** One axis of parallel coordinates: its labels, and its brush by pointer and by keyboard. */
 
 import { h, setAttribute, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Brush, End } from './brushes';
 import { MISSING, brushBetween, ends, moved, toggled } from './brushes';
 import type { Dimension } from './dimensions';
@@ -21,7 +22,6 @@ const STEPS: Record<string, number> = {
   Home: -1,
   End: 1,
 };
-const NO_VALUE = 'no value';
 
 export class ParallelAxis {
   readonly #title = h('div', { class: 'at-axis-title' });
@@ -30,7 +30,7 @@ export class ParallelAxis {
   readonly #low = this.#handle('low');
   readonly #high = this.#handle('high');
   readonly #ticks = h('div');
-  readonly #missing = this.#choice(MISSING, NO_VALUE);
+  readonly #missing = this.#choice(MISSING, '');
   readonly #log: HTMLButtonElement;
   readonly root: HTMLElement;
   #dimension: Dimension | undefined;
@@ -40,12 +40,14 @@ export class ParallelAxis {
 
   constructor(
     readonly key: string,
+    readonly trans: Translator,
     readonly actions: AxisActions,
   ) {
     const switchLog = (): void => {
       actions.setLog(key, !(this.#dimension?.isLog ?? false));
     };
-    this.#log = h('button', { type: 'button', class: 'at-axis-log', onclick: switchLog }, 'log');
+    this.#log = h('button', { type: 'button', class: 'at-axis-log', onclick: switchLog }, trans.__('log'));
+    setText(this.#missing, trans.__('no value'));
     this.#track.append(this.#shade, this.#ticks, this.#low, this.#high);
     this.#missing.classList.add('at-axis-missing');
     const foot = h('div', { class: 'at-axis-foot' }, this.#log);
@@ -54,13 +56,14 @@ export class ParallelAxis {
   }
 
   update(dimension: Dimension, brush: Brush | undefined): void {
+    const { trans } = this;
     this.#dimension = dimension;
     this.#brush = brush;
     setText(this.#title, dimension.title);
     setAttribute(this.#title, 'title', dimension.title);
-    setAttribute(this.root, 'aria-label', `Axis ${dimension.title}`);
+    setAttribute(this.root, 'aria-label', trans.__('Axis %1', dimension.title));
     setAttribute(this.#log, 'aria-pressed', String(dimension.isLog));
-    setAttribute(this.#log, 'aria-label', `Logarithmic scale of ${dimension.title}`);
+    setAttribute(this.#log, 'aria-label', trans.__('Logarithmic scale of %1', dimension.title));
     this.#log.hidden = !dimension.allowsLog;
     this.#missing.hidden = !dimension.hasMissing;
     this.#updateTicks(dimension);
@@ -89,15 +92,15 @@ export class ParallelAxis {
     this.#shade.hidden = !brush?.range;
     this.#shade.style.bottom = `${low * 100}%`;
     this.#shade.style.height = `${(high - low) * 100}%`;
-    for (const [handle, at, name] of [
-      [this.#low, low, 'least'],
-      [this.#high, high, 'greatest'],
+    for (const [handle, at, label] of [
+      [this.#low, low, this.trans.__('%1, least', dimension.title)],
+      [this.#high, high, this.trans.__('%1, greatest', dimension.title)],
     ] as const) {
       handle.hidden = !isNumbers;
       if (!isNumbers) continue;
       handle.style.bottom = `${at * 100}%`;
       const value = numberAt(dimension, at);
-      setAttribute(handle, 'aria-label', `${dimension.title}, ${name}`);
+      setAttribute(handle, 'aria-label', label);
       setAttribute(handle, 'aria-valuemin', dimension.low);
       setAttribute(handle, 'aria-valuemax', dimension.high);
       setAttribute(handle, 'aria-valuenow', value);

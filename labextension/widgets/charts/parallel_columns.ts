@@ -29,7 +29,8 @@ export function axisChoices(
   const label = session.experiment?.objective_label;
   const parameters = parameterColumns(trials);
   const metrics = session.metrics().map((name) => metricColumn(session, trials, name));
-  const time = { key: 'time', title: 'Time (s)', values: trials.map((trial) => secondsOf(session, trial)) };
+  const spent_s = trials.map((trial) => secondsOf(session, trial));
+  const time = { key: 'time', title: session.trans.__('Time (s)'), values: spent_s };
   const choices = [
     ...parameters.map((column, i) => ({ column, isShown: i < MOST_PARAMETERS })),
     ...[time, ...metrics].map((column) => ({ column, isShown: false })),

@@ -4,7 +4,9 @@ import { h, setAttribute, setText } from '../lib/dom';
 import type { Trial } from '../lib/frames';
 import type { Session } from '../lib/session';
 import { cssColor, onThemeChange } from '../lib/theme';
+import type { Translator } from '../lib/translator';
 import { AxisMenu } from './axis_menu';
+import type { AxisActions } from './parallel_axis';
 import type { Brushes } from './brushes';
 import { passing, withBrush } from './brushes';
 import type { Dimension } from './dimensions';
@@ -14,7 +16,7 @@ import type { AxisChoice } from './parallel_columns';
 import { axisChoices } from './parallel_columns';
 import { ParallelLines } from './parallel_lines';
 import { fillLegend, fillTip, shadeLayers } from './parallel_shades';
-import { ParallelTable } from './parallel_table';
+import { ParallelTable, passText } from './parallel_table';
 
 const HEIGHT = 330;
 const [TOP, BOTTOM, MISSING, SIDE] = [34, 262, 286, 62];
@@ -25,17 +27,13 @@ export class ParallelCoordinates {
   readonly root: HTMLElement;
   readonly #count = h('span', { class: 'at-soft', role: 'status' });
   readonly #legend = h('span', { class: 'at-soft at-parallel-legend' });
-  readonly #clear = this.#button('Clear filter', () => {
+  readonly #clear = this.#button(() => {
     this.#brush(new Map());
   });
-  readonly #apply = this.#button('Apply to charts', () => {
+  readonly #apply = this.#button(() => {
     this.session.choose({ hidden: this.#failing() });
   });
-  readonly #menu = new AxisMenu((key, isShown) => {
-    this.#chosen.set(key, isShown);
-    this.#axesVersion += 1;
-    this.#changed();
-  });
+  readonly #menu: AxisMenu;
   readonly #lines = new ParallelLines(h('canvas', { 'aria-hidden': 'true' }));
   readonly #top = new ParallelLines(h('canvas', { 'aria-hidden': 'true' }));
   readonly #plot = h('div', { class: 'at-parallel-plot', style: `height:${HEIGHT}px` });
@@ -44,16 +42,7 @@ export class ParallelCoordinates {
   readonly #details: HTMLDetailsElement;
   readonly #resize: ResizeObserver;
   readonly #endTheme: () => void;
-  readonly #axes = new ParallelAxes(this.#plot, this.#tip, {
-    brush: (key, brush) => {
-      this.#brush(withBrush(this.#brushes, key, brush));
-    },
-    setLog: (key, isLog) => {
-      this.#logs.set(key, isLog);
-      this.#axesVersion += 1;
-      this.#brush(withBrush(this.#brushes, key, undefined));
-    },
-  });
+  readonly #axes: ParallelAxes;
   readonly #chosen = new Map<string, boolean>();
   readonly #logs = new Map<string, boolean>();
   #trials: Trial[] = [];
@@ -68,15 +57,26 @@ export class ParallelCoordinates {
   #choices = 0;
 
   constructor(readonly session: Session) {
+    const { trans } = session;
     this.#table = new ParallelTable(session);
+    this.#menu = new AxisMenu(trans, this.#showAxis);
+    this.#axes = new ParallelAxes(this.#plot, this.#tip, trans, this.#axisActions());
+    setText(this.#clear, trans.__('Clear filter'));
+    setText(this.#apply, trans.__('Apply to charts'));
     this.#plot.append(this.#lines.canvas, this.#top.canvas, this.#tip);
-    this.#details = h('details', { class: 'at-details' }, h('summary', {}, 'Table'), this.#table.root);
+    this.#details = h(
+      'details',
+      { class: 'at-details' },
+      h('summary', {}, trans.__('Table')),
+      this.#table.root,
+    );
     const tools = h('div', { class: 'at-tools' }, this.#clear, this.#apply, this.#menu.root);
-    const title = h('h4', { class: 'at-heading' }, 'Parallel coordinates');
+    const title = trans.__('Parallel coordinates');
+    const heading = h('h4', { class: 'at-heading' }, title);
     this.root = h(
       'section',
-      { class: 'at-parallel', 'aria-label': 'Parallel coordinates' },
-      h('div', { class: 'at-row' }, title, this.#count, this.#legend, tools),
+      { class: 'at-parallel', 'aria-label': title },
+      h('div', { class: 'at-row' }, heading, this.#count, this.#legend, tools),
       h('div', { class: 'at-parallel-scroll' }, this.#plot),
       this.#details,
     );
@@ -108,6 +108,25 @@ export class ParallelCoordinates {
     this.#endTheme();
     cancelAnimationFrame(this.#frame);
     this.root.remove();
+  }
+
+  readonly #showAxis = (key: string, isShown: boolean): void => {
+    this.#chosen.set(key, isShown);
+    this.#axesVersion += 1;
+    this.#changed();
+  };
+
+  #axisActions(): AxisActions {
+    return {
+      brush: (key, brush) => {
+        this.#brush(withBrush(this.#brushes, key, brush));
+      },
+      setLog: (key, isLog) => {
+        this.#logs.set(key, isLog);
+        this.#axesVersion += 1;
+        this.#brush(withBrush(this.#brushes, key, undefined));
+      },
+    };
   }
 
   #changed(): void {
@@ -143,7 +162,7 @@ export class ParallelCoordinates {
     this.#trials = [...this.session.trials.values()];
     const choices = axisChoices(this.session, this.#trials, this.#chosen);
     this.#menu.update(choices);
-    this.#dimensions = shownDimensions(choices, this.#logs);
+    this.#dimensions = shownDimensions(choices, this.#logs, this.session.trans);
   }
 
   #place(width: number): void {
@@ -180,18 +199,21 @@ export class ParallelCoordinates {
     this.#table.mark();
     const shown = this.#plot.matches(':hover') ? this.session.trials.get(hover ?? -1) : undefined;
     this.#tip.hidden = shown === undefined;
-    if (shown) fillTip(this.#tip, shown);
+    if (shown) fillTip(this.#tip, shown, this.session.trans);
   }
 
   #updateTexts(): void {
     const isFiltered = this.#brushes.size > 0;
     const all = this.#trials.length;
-    setText(this.#count, isFiltered ? `${this.#passing.length} of ${all} trials pass` : `${all} trials`);
+    const { trans } = this.session;
+    const passing = passText(trans, this.#passing.length, all);
+    setText(this.#count, isFiltered ? passing : trans._n('%1 trial', '%1 trials', all));
     this.#clear.hidden = !isFiltered;
     this.#apply.hidden = !isFiltered && this.session.choices.hidden.size === 0;
     fillLegend(this.#legend, this.session, this.#dimensions);
-    const canvasText = `One line per trial, along ${this.#dimensions.map(({ title }) => title).join(', ')}.`;
-    setAttribute(this.#plot, 'aria-label', `${canvasText} The table has the same trials.`);
+    const titles = this.#dimensions.map(({ title }) => title).join(', ');
+    const told = trans.__('One line per trial, along %1. The table has the same trials.', titles);
+    setAttribute(this.#plot, 'aria-label', told);
     setAttribute(this.#plot, 'role', 'group');
   }
 
@@ -228,12 +250,16 @@ export class ParallelCoordinates {
     });
   }
 
-  #button(text: string, onclick: () => void): HTMLButtonElement {
-    return h('button', { type: 'button', class: 'at-button', hidden: true, onclick }, text);
+  #button(onclick: () => void): HTMLButtonElement {
+    return h('button', { type: 'button', class: 'at-button', hidden: true, onclick });
   }
 }
 
-function shownDimensions(choices: AxisChoice[], logs: ReadonlyMap<string, boolean>): Dimension[] {
+function shownDimensions(
+  choices: AxisChoice[],
+  logs: ReadonlyMap<string, boolean>,
+  trans: Translator,
+): Dimension[] {
   const shown = choices.filter(({ isShown }) => isShown);
-  return shown.map(({ column }) => dimensionOf(column, logs.get(column.key)));
+  return shown.map(({ column }) => dimensionOf(column, trans.__('others'), logs.get(column.key)));
 }

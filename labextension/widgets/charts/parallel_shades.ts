@@ -4,6 +4,7 @@ import { h, setText } from '../lib/dom';
 import { number, parameters } from '../lib/format';
 import type { Trial } from '../lib/frames';
 import type { Session } from '../lib/session';
+import type { Translator } from '../lib/translator';
 import type { Dimension } from './dimensions';
 import { OBJECTIVE } from './parallel_columns';
 import type { LineLayer } from './parallel_lines';
@@ -32,17 +33,19 @@ export function fillLegend(root: HTMLElement, session: Session, dimensions: read
   if (root.hidden || !objective) return;
   const [low, high] = [number(objective.low), number(objective.high)];
   const isRising = risesToBest(session, objective);
-  const text = isRising ? `${low} to ${high}` : `${high} to ${low}`;
-  if (root.dataset.text === text) return;
-  root.dataset.text = text;
+  const shown = [low, high, isRising].join();
+  if (root.dataset.shown === shown) return;
+  root.dataset.shown = shown;
   const bar = h('i', { style: `background:linear-gradient(90deg,${SHADES.join()})` });
-  root.replaceChildren('worst ', isRising ? low : high, ' ', bar, ' ', isRising ? high : low, ' best');
+  const { trans } = session;
+  const [worst, best] = isRising ? [low, high] : [high, low];
+  root.replaceChildren(`${trans.__('worst %1', worst)} `, bar, ` ${trans.__('%1 best', best)}`);
 }
 
 /** What is read beside a line. */
-export function fillTip(root: HTMLElement, trial: Trial): void {
+export function fillTip(root: HTMLElement, trial: Trial, trans: Translator): void {
   const value = trial.value === null ? '' : `  ${number(trial.value)}`;
-  const head = h('div', { class: 'at-tip-head' }, `trial ${trial.number}${value}`);
+  const head = h('div', { class: 'at-tip-head' }, `${trans.__('trial %1', trial.number)}${value}`);
   const foot = h('div', { class: 'at-tip-foot' });
   setText(foot, parameters(trial));
   root.replaceChildren(head, foot);

@@ -5,6 +5,7 @@ import { h, setText } from '../lib/dom';
 import { stateWord } from '../lib/format';
 import type { Trial } from '../lib/frames';
 import type { Session } from '../lib/session';
+import type { Translator } from '../lib/translator';
 import type { Dimension } from './dimensions';
 import { textOf } from './dimensions';
 
@@ -16,6 +17,11 @@ export interface TableContent {
   dimensions: readonly Dimension[];
   /** By their place among the trials. */
   passing: readonly number[];
+}
+
+/** How many of all trials pass the brushes. */
+export function passText(trans: Translator, passing: number, all: number): string {
+  return trans._n('%2 of %1 trial passes', '%2 of %1 trials pass', all, passing);
 }
 
 export class ParallelTable {
@@ -34,7 +40,7 @@ export class ParallelTable {
     };
     this.#more = h('button', { type: 'button', class: 'at-button', onclick });
     const scroll = h('div', { class: 'at-scroll', tabindex: 0, role: 'region' }, this.#table);
-    scroll.setAttribute('aria-label', 'Trials that pass');
+    scroll.setAttribute('aria-label', session.trans.__('Trials that pass'));
     this.root = h('div', { class: 'at-parallel-table' }, scroll, this.#more);
     this.#table.addEventListener('mouseover', (event) => {
       const row = (event.target as HTMLElement).closest<HTMLElement>('tr[data-trial]');
@@ -61,26 +67,25 @@ export class ParallelTable {
   }
 
   #fill(): void {
+    const { trans } = this.session;
     const { dimensions, passing, trials } = this.#content;
     const focused = this.#table.contains(document.activeElement) ? document.activeElement : null;
     const key = (focused as HTMLElement | null)?.dataset.key;
     const shown = this.#sorted().slice(0, this.#rows);
-    const heads = [{ key: NUMBER, title: 'Trial' }, ...dimensions];
-    const caption = h('caption', {}, `${passing.length} of ${trials.length} trials pass`);
+    const heads = [{ key: NUMBER, title: trans.__('Trial') }, ...dimensions];
+    const caption = h('caption', {}, passText(trans, passing.length, trials.length));
     this.#table.replaceChildren(
       caption,
       h(
         'thead',
         {},
-        h('tr', {}, ...heads.map((head) => this.#head(head)), h('th', { scope: 'col' }, 'State')),
+        h('tr', {}, ...heads.map((head) => this.#head(head)), h('th', { scope: 'col' }, trans.__('State'))),
       ),
       h('tbody', {}, ...shown.map((place) => this.#row(place))),
     );
     this.#more.hidden = passing.length <= this.#rows;
-    setText(
-      this.#more,
-      `Show ${Math.min(ROWS, passing.length - this.#rows)} more of ${passing.length} trials`,
-    );
+    const more = Math.min(ROWS, passing.length - this.#rows);
+    setText(this.#more, trans.__('Show %1 more of %2 trials', more, passing.length));
     this.mark();
     if (key) this.#table.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]`)?.focus();
   }
@@ -109,6 +114,7 @@ export class ParallelTable {
   }
 
   #row(place: number): HTMLElement {
+    const { trans } = this.session;
     const { trials, dimensions } = this.#content;
     const trial = trials[place];
     const number = trial?.number ?? 0;
@@ -116,7 +122,7 @@ export class ParallelTable {
     const onclick = (): void => {
       this.session.choose({ trial: number });
     };
-    const label = `Choose trial ${number}`;
+    const label = trans.__('Choose trial %1', number);
     const button = h(
       'button',
       { type: 'button', class: 'at-sort', 'data-key': `trial ${number}`, 'aria-label': label, onclick },
@@ -127,7 +133,7 @@ export class ParallelTable {
       { 'data-trial': number },
       h('th', { scope: 'row' }, button),
       ...dimensions.map(({ values }) => h('td', {}, textOf(values[place]))),
-      h('td', {}, stateWord(trial?.state ?? '')),
+      h('td', {}, stateWord(trial?.state ?? '', trans)),
     );
   }
 }

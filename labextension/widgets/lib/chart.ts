@@ -178,7 +178,7 @@ export class Chart {
         },
       },
       axes: [
-        { ...common, size: axis === 'clock' ? 40 : 26, grid: { show: false }, ...xAxis(axis) },
+        { ...common, size: axis === 'clock' ? 40 : 26, grid: { show: false }, ...xAxis(axis, this.session.trans) },
         { ...common, size: 52, grid, ...yAxis(log) },
       ],
       series: [{}],

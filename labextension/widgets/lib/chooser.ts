@@ -11,7 +11,7 @@ export class ColumnChooser {
   #shape = '';
 
   constructor(readonly session: Session) {
-    this.root.append(h('summary', { class: 'at-button' }, 'Columns'), this.#list);
+    this.root.append(h('summary', { class: 'at-button' }, session.trans.__('Columns')), this.#list);
     this.root.addEventListener('toggle', () => {
       this.update();
     });
@@ -33,7 +33,7 @@ export class ColumnChooser {
     if (shape === this.#shape) return;
     this.#shape = shape;
     const focused = this.#list.querySelector<HTMLInputElement>(':focus')?.name;
-    const groups = (['Metrics', 'Parameters'] as const).map((group) => this.#group(group, choices));
+    const groups = (['metrics', 'parameters'] as const).map((group) => this.#group(group, choices));
     this.#list.replaceChildren(...groups.filter((group) => group.childElementCount > 1));
     if (focused) this.#list.querySelector<HTMLElement>(`[name="${CSS.escape(focused)}"]`)?.focus();
   }
@@ -50,6 +50,8 @@ export class ColumnChooser {
         box.checked = shown;
         return h('label', {}, box, column.head);
       });
-    return h('fieldset', {}, h('legend', {}, group), ...boxes);
+    const { trans } = this.session;
+    const title = group === 'metrics' ? trans.__('Metrics') : trans.__('Parameters');
+    return h('fieldset', {}, h('legend', {}, title), ...boxes);
   }
 }

@@ -20,7 +20,7 @@ export interface Column {
 /** A column that a person can show or hide. */
 export interface Choice {
   column: Column;
-  group: 'Metrics' | 'Parameters';
+  group: 'metrics' | 'parameters';
   shown: boolean;
 }
 
@@ -28,10 +28,11 @@ const MOST_PARAMETERS = 6;
 const MOST_METRICS = 3;
 
 export function columnsOf(session: Session, trials: Trial[]): Column[] {
+  const { trans } = session;
   const objective = session.experiment?.objective_label;
   const chosen = choicesOf(session, trials).filter(({ shown }) => shown);
-  const metrics = chosen.filter(({ group }) => group === 'Metrics').map(({ column }) => column);
-  const parameters = chosen.filter(({ group }) => group === 'Parameters').map(({ column }) => column);
+  const metrics = chosen.filter(({ group }) => group === 'metrics').map(({ column }) => column);
+  const parameters = chosen.filter(({ group }) => group === 'parameters').map(({ column }) => column);
   return [
     fixed('swatch', 'swatch', ''),
     {
@@ -40,16 +41,16 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
       text: ({ number }) => String(number),
     },
     {
-      ...fixed('state', 'state', 'State'),
+      ...fixed('state', 'state', trans.__('State')),
       value: ({ state }) => state,
-      text: ({ state }) => stateWord(state),
+      text: ({ state }) => stateWord(state, trans),
     },
-    ...(objective ? [objectiveColumn(objective)] : []),
+    ...(objective ? [objectiveColumn(session, objective)] : []),
     ...metrics,
     ...parameters,
     timeColumn(session),
-    ...(trials.some(({ runs_on }) => runs_on) ? [placementColumn()] : []),
-    reasonColumn(trials.some((trial) => trial.reason !== '')),
+    ...(trials.some(({ runs_on }) => runs_on) ? [placementColumn(session)] : []),
+    reasonColumn(trials.some((trial) => trial.reason !== '') ? trans.__('Reason') : ''),
     fixed('actions', 'actions', ''),
   ];
 }
@@ -64,11 +65,11 @@ export function choicesOf(session: Session, trials: Trial[]): Choice[] {
   return [
     ...metrics.map((name, i): Choice => {
       const column = metricColumn(session, name);
-      return { column, group: 'Metrics', shown: shown(column.key, !label && i < MOST_METRICS) };
+      return { column, group: 'metrics', shown: shown(column.key, !label && i < MOST_METRICS) };
     }),
     ...names.map((name, i): Choice => {
-      const column = parameterColumn(name);
-      return { column, group: 'Parameters', shown: shown(column.key, i < MOST_PARAMETERS) };
+      const column = parameterColumn(session, name);
+      return { column, group: 'parameters', shown: shown(column.key, i < MOST_PARAMETERS) };
     }),
   ];
 }
@@ -93,10 +94,10 @@ function fixed(key: string, kind: Kind, head: string): Column {
   return { key, kind, head, title: '', value: () => '', text: () => '' };
 }
 
-function objectiveColumn(label: string): Column {
+function objectiveColumn({ trans }: Session, label: string): Column {
   return {
     ...fixed('value', 'right', label),
-    title: 'The objective',
+    title: trans.__('The objective'),
     value: (trial) => trial.value ?? NaN,
     text: (trial) => (trial.value === null ? '' : number(trial.value)),
   };
@@ -109,16 +110,16 @@ function metricColumn(session: Session, name: string): Column {
   };
   return {
     ...fixed(`metric ${name}`, 'right', name),
-    title: `The last value of ${name}`,
+    title: session.trans.__('The last value of %1', name),
     value: last,
     text: (trial) => (Number.isNaN(last(trial)) ? '' : number(last(trial))),
   };
 }
 
-function parameterColumn(name: string): Column {
+function parameterColumn({ trans }: Session, name: string): Column {
   return {
     ...fixed(`param ${name}`, 'right', name),
-    title: `The parameter ${name}`,
+    title: trans.__('The parameter %1', name),
     value: (trial) => {
       const value = trial.params[name];
       return typeof value === 'number' ? value : plain(value);
@@ -133,21 +134,21 @@ function timeColumn(session: Session): Column {
     if (Number.isNaN(spent_s)) return '';
     return duration(ACTIVE.has(trial.state) ? Math.floor(spent_s) : spent_s);
   };
-  return { ...fixed('time', 'right', 'Time'), value: (trial) => secondsOf(session, trial), text };
+  return { ...fixed('time', 'right', session.trans.__('Time')), value: (trial) => secondsOf(session, trial), text };
 }
 
-function placementColumn(): Column {
+function placementColumn({ trans }: Session): Column {
   return {
-    ...fixed('placement', 'right', 'Runs on'),
-    title: 'The backend, and its node',
+    ...fixed('placement', 'right', trans.__('Runs on')),
+    title: trans.__('The backend, and its node'),
     value: ({ runs_on }) => runs_on,
     text: ({ runs_on }) => runs_on,
   };
 }
 
-function reasonColumn(any: boolean): Column {
+function reasonColumn(head: string): Column {
   return {
-    ...fixed('reason', 'reason', any ? 'Reason' : ''),
+    ...fixed('reason', 'reason', head),
     value: (trial) => trial.reason,
     text: (trial) => trial.reason,
   };

@@ -2,7 +2,7 @@
 
 import { nearest } from './curves';
 import { h } from './dom';
-import { count, number } from './format';
+import { number } from './format';
 import type { Session } from './session';
 
 const MOST_TRIALS = 8;
@@ -33,18 +33,24 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
   const heads = trials.map((trial) =>
     h('th', { scope: 'col' }, `${session.names.nameOf(trial)}${trial === session.best()?.number ? ' ★' : ''}`),
   );
-  const shown = steps.length < longest.length ? `${steps.length} of ${longest.length}` : `${steps.length}`;
-  const caption = `${metric}: ${trials.length} of ${count(curves.size, session.names.noun)}, ${shown} steps`;
+  const { trans, names } = session;
+  const curvesText = trans.__('%1 of %2', trials.length, names.counted(curves.size));
+  const stepsText =
+    steps.length < longest.length
+      ? trans.__('%1 of %2 steps', steps.length, longest.length)
+      : trans._n('%1 step', '%1 steps', steps.length);
+  const caption = `${metric}: ${curvesText}, ${stepsText}`;
+  const label = trans.__('Values of %1', metric);
   const table = h(
     'table',
     { class: 'at-table' },
     h('caption', {}, caption),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'step'), ...heads)),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, trans.__('step')), ...heads)),
     h('tbody', {}, ...rows),
   );
   return h(
     'div',
-    { class: 'at-scroll at-data-table', tabindex: 0, role: 'region', 'aria-label': `Values of ${metric}` },
+    { class: 'at-scroll at-data-table', tabindex: 0, role: 'region', 'aria-label': label },
     table,
   );
 }

@@ -1,6 +1,7 @@
 /** How numbers, durations and parameters read. */
 
 import type { Json, Trial } from './frames';
+import type { Translator } from './translator';
 
 export function number(value: number | null | undefined): string {
   if (value === null || value === undefined) return '–';
@@ -49,12 +50,19 @@ export function parameters(trial: Trial | undefined): string {
     .join('  ');
 }
 
-export function count(amount: number, noun: string): string {
-  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
-}
-
 /** PREPARING → Preparing, EARLY_STOPPED → Early stopped */
-export function stateWord(state: string): string {
-  const words = state.toLowerCase().replace('_', ' ');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+export function stateWord(state: string, trans: Translator): string {
+  const words: Record<string, string> = {
+    WAITING: trans.__('Waiting'),
+    PREPARING: trans.__('Preparing'),
+    RUNNING: trans.__('Running'),
+    STOPPING: trans.__('Stopping'),
+    SUCCEEDED: trans.__('Succeeded'),
+    EARLY_STOPPED: trans.__('Early stopped'),
+    FAILED: trans.__('Failed'),
+    CANCELLED: trans.__('Cancelled'),
+    PREEMPTED: trans.__('Preempted'),
+    LOST: trans.__('Lost'),
+  };
+  return words[state] ?? state.toLowerCase();
 }

@@ -1,6 +1,7 @@
 /** A button that gives the charts that are shown to the page around: pressed, or dragged. */
 
 import { h } from './dom';
+import type { Translator } from './translator';
 
 export const INSERT_CHART = 'autotrain:insert-chart';
 export const DRAG_CHART = 'autotrain:drag-chart';
@@ -21,9 +22,9 @@ export interface GivenChart {
 const DRAG_PX = 5;
 
 /** Style shows it only in a page that listens; `chart` draws the picture when it is wanted. */
-export function giveChart(chart: () => Omit<GivenChart, 'x' | 'y'>): HTMLButtonElement {
-  const title = 'Insert the picture into the notebook; or drag it there';
-  const button = h('button', { type: 'button', class: 'at-button at-give', title }, 'To notebook');
+export function giveChart(trans: Translator, chart: () => Omit<GivenChart, 'x' | 'y'>): HTMLButtonElement {
+  const title = trans.__('Insert the picture into the notebook; or drag it there');
+  const button = h('button', { type: 'button', class: 'at-button at-give', title }, trans.__('To notebook'));
   let from: PointerEvent | undefined;
   const give = (kind: string, { clientX: x, clientY: y }: MouseEvent): void => {
     button.dispatchEvent(new CustomEvent<GivenChart>(kind, { bubbles: true, detail: { ...chart(), x, y } }));

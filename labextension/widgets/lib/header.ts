@@ -1,11 +1,12 @@
 /** State, name, progress and the stop button. */
 
 import { h, setAttribute, setText } from './dom';
-import { count, duration, number, parameters, stateWord } from './format';
+import { duration, number, parameters, stateWord } from './format';
 import type { Experiment, Trial } from './frames';
 import { ACTIVE } from './frames';
 import type { Session } from './session';
 import { focusQuestion, pressStop, question } from './stopping';
+import type { Translator } from './translator';
 
 /** Order of the bar's parts, from the left; the rest of the bar is trials to come. */
 const PARTS = [
@@ -26,17 +27,13 @@ export class Header {
   readonly #backend = h('span', { class: 'at-soft' });
   readonly #stop = h('span', { class: 'at-stop' });
   readonly #button: HTMLButtonElement;
-  readonly #bar = h('div', {
-    class: 'at-bar',
-    role: 'progressbar',
-    'aria-label': 'Trials ended',
-    'aria-valuemin': 0,
-  });
+  readonly #bar = h('div', { class: 'at-bar', role: 'progressbar', 'aria-valuemin': 0 });
   readonly #facts = h('div', { class: 'at-facts' });
   readonly #best = h('div', { class: 'at-best' });
   readonly #receipt = h('div', { class: 'at-receipt' });
 
   constructor(readonly session: Session) {
+    setAttribute(this.#bar, 'aria-label', session.trans.__('Trials ended'));
     this.#button = h('button', {
       type: 'button',
       class: 'at-button at-danger',
@@ -49,14 +46,14 @@ export class Header {
   }
 
   update(): void {
-    const { experiment } = this.session;
+    const { experiment, trans } = this.session;
     if (!experiment) return;
-    setText(this.#badge, stateWord(experiment.state));
+    setText(this.#badge, stateWord(experiment.state, trans));
     this.#badge.dataset.state = experiment.state;
     setText(this.#name, experiment.name);
-    setText(this.#backend, `on ${experiment.backend}`);
+    setText(this.#backend, trans.__('on %1', experiment.backend));
     const stopping = this.session.stopping || experiment.state === 'STOPPING';
-    setText(this.#button, stopping ? 'Stopping…' : 'Stop');
+    setText(this.#button, stopping ? trans.__('Stopping…') : trans.__('Stop'));
     setAttribute(this.#button, 'disabled', stopping);
     this.#stop.hidden = experiment.final;
     this.#updateStop();
@@ -88,25 +85,33 @@ export class Header {
   }
 
   #updateTexts(experiment: Experiment): void {
-    const best = this.session.best();
-    setText(this.#facts, facts(experiment, [...this.session.trials.values()], this.session.now_s()));
-    const value = best ? [`Best ${experiment.objective_label ?? ''} `, number(best.value)] : [];
-    const rest =
-      best && value.length > 0
-        ? `  trial ${best.number} (${stateWord(best.state).toLowerCase()})   ${parameters(best)}`
-        : '';
-    if (this.#best.textContent !== value.join('') + rest) {
-      this.#best.replaceChildren(
-        value[0] ?? '',
-        h('b', {}, value[1] ?? ''),
-        h('span', { class: 'at-soft' }, rest),
-      );
+    const { trans } = this.session;
+    setText(this.#facts, facts(this.session, experiment).join('  ·  '));
+    const parts = bestParts(this.session.best(), experiment, trans);
+    if (this.#best.textContent !== parts.join('')) {
+      const [before, value, rest] = parts;
+      this.#best.replaceChildren(before, h('b', {}, value), h('span', { class: 'at-soft' }, rest));
     }
     setText(this.#receipt, this.session.receipt || experiment.reason || this.session.error);
   }
 }
 
-export function facts(experiment: Experiment, trials: Trial[], now_s: number): string {
+/** What stands before the best value, the value, and what stands after it. */
+function bestParts(
+  best: Trial | undefined,
+  experiment: Experiment,
+  trans: Translator,
+): [string, string, string] {
+  if (!best) return ['', '', ''];
+  const trial = trans.__('trial %1 (%2)', best.number, stateWord(best.state, trans).toLowerCase());
+  const before = `${trans.__('Best %1', experiment.objective_label ?? '')} `;
+  return [before, number(best.value), `  ${trial}   ${parameters(best)}`];
+}
+
+function facts(session: Session, experiment: Experiment): string[] {
+  const { trans } = session;
+  const trials = [...session.trials.values()];
+  const now_s = session.now_s();
   const having = (...states: string[]): number =>
     trials.filter((trial) => states.includes(trial.state)).length;
   const ended = trials.filter((trial) => !ACTIVE.has(trial.state)).length;
@@ -115,12 +120,10 @@ export function facts(experiment: Experiment, trials: Trial[], now_s: number): s
   const running = having('RUNNING', 'PREPARING');
   const failed = having('FAILED', 'LOST');
   return [
-    `${ended} of ${count(experiment.trials, 'trial')}`,
-    running > 0 ? `${running} running` : '',
-    failed > 0 ? `${failed} failed` : '',
+    trans._n('%2 of %1 trial', '%2 of %1 trials', experiment.trials, ended),
+    running > 0 ? trans.__('%1 running', running) : '',
+    failed > 0 ? trans.__('%1 failed', failed) : '',
     duration(spent_s),
-    !experiment.final && left_s > 1 ? `about ${duration(left_s)} left` : '',
-  ]
-    .filter(Boolean)
-    .join('  ·  ');
+    !experiment.final && left_s > 1 ? trans.__('about %1 left', duration(left_s)) : '',
+  ].filter(Boolean);
 }

@@ -95,13 +95,15 @@ export class PicturePanel {
   }
 
   update(): void {
-    const { pictures, choices } = this.session;
+    const { pictures, choices, trans } = this.session;
     const of = pictures.names.filter(([trial]) => choices.trial === undefined || trial === choices.trial);
     this.root.hidden = of.length === 0;
     if (of.length === 0) return;
     const shown = of.slice(-MOST_SHOWN).reverse();
-    const more = of.length > shown.length ? `, the newest ${shown.length} of ${of.length}` : '';
-    setText(this.#title, `Pictures${choices.trial === undefined ? '' : ` of trial ${choices.trial}`}${more}`);
+    const title =
+      choices.trial === undefined ? trans.__('Pictures') : trans.__('Pictures of trial %1', choices.trial);
+    const more = trans.__('the newest %1 of %2', shown.length, of.length);
+    setText(this.#title, of.length > shown.length ? `${title}, ${more}` : title);
     const state = `${pictures.version} ${choices.trial ?? ''} ${this.root.open}`;
     if (!this.root.open || state === this.#shown) return;
     this.#shown = state;
@@ -110,11 +112,13 @@ export class PicturePanel {
 
   #figure(picture: PictureName): HTMLElement {
     const [trial, , , step] = picture;
-    const title = `Trial ${trial}${step === null ? '' : `, step ${step}`}`;
-    const source = this.session.pictures.source(picture);
+    const { pictures, trans } = this.session;
+    const title = step === null ? trans.__('Trial %1', trial) : trans.__('Trial %1, step %2', trial, step);
+    const source = pictures.source(picture);
+    const missing = source === undefined ? trans.__('Loading …') : trans.__('It is not there any more.');
     const image = source
-      ? h('img', { src: source, alt: `Picture of ${title.toLowerCase()}`, class: 'at-picture' })
-      : h('p', { class: 'at-soft' }, source === undefined ? 'Loading …' : 'It is not there any more.');
+      ? h('img', { src: source, alt: trans.__('Picture: %1', title), class: 'at-picture' })
+      : h('p', { class: 'at-soft' }, missing);
     return h('figure', {}, image, h('figcaption', { class: 'at-soft' }, title));
   }
 }

@@ -27,10 +27,11 @@ export function liveView(session: Session, el: HTMLElement, folded: boolean): ()
     new LogPanel(session),
     status,
   ];
-  const name = session.experiment?.name ?? 'experiment';
-  const root = h('article', { class: 'autotrain', 'aria-label': `Experiment ${name}` });
+  const { trans, experiment } = session;
+  const label = experiment ? trans.__('Experiment %1', experiment.name) : trans.__('Experiment');
+  const root = h('article', { class: 'autotrain', 'aria-label': label });
   root.append(...parts.map((part) => part.root));
-  if (folded) header.root.firstElementChild?.append(fold(root));
+  if (folded) header.root.firstElementChild?.append(fold(root, trans));
   const endKeys = keepKeys(root);
   el.append(root);
   const endDrawing = drawLoop(session, parts);

@@ -4,6 +4,7 @@ import { colored } from './ansi';
 import { h, setAttribute, setText } from './dom';
 import type { LogTail } from './frames';
 import type { Session } from './session';
+import type { Translator } from './translator';
 
 const STREAMS = ['stdout', 'stderr'];
 
@@ -15,7 +16,6 @@ export class LogPanel {
 
   readonly #rank = h('select', {
     class: 'at-button',
-    'aria-label': 'Rank whose log is shown',
     onchange: () => {
       this.session.choose({ rank: Number(this.#rank.value) });
       this.session.askLog();
@@ -25,6 +25,7 @@ export class LogPanel {
   #shown: LogTail | undefined;
 
   constructor(readonly session: Session) {
+    setAttribute(this.#rank, 'aria-label', session.trans.__('Rank whose log is shown'));
     this.#buttons = STREAMS.map((stream) =>
       h(
         'button',
@@ -47,22 +48,23 @@ export class LogPanel {
   }
 
   update(): void {
+    const { trans, choices } = this.session;
     const trial = this.session.focus();
     this.root.hidden = !trial;
-    setText(this.#title, trial ? `Log of trial ${trial.number}` : '');
+    setText(this.#title, trial ? trans.__('Log of trial %1', trial.number) : '');
     if (!this.root.open || !trial) return;
     this.session.askLog();
     for (const button of this.#buttons) {
-      setAttribute(button, 'aria-pressed', String(button.textContent === this.session.choices.stream));
+      setAttribute(button, 'aria-pressed', String(button.textContent === choices.stream));
     }
     this.#updateRanks();
     const tail = this.session.logTail;
-    setAttribute(this.#text, 'aria-label', `${this.session.choices.stream} of trial ${trial.number}`);
+    setAttribute(this.#text, 'aria-label', trans.__('%1 of trial %2', choices.stream, trial.number));
     // Who scrolled up to read is not moved; who is at the end stays there.
     const atEnd = this.#text.scrollHeight - this.#text.scrollTop - this.#text.clientHeight < 24;
     if (this.#shown === tail && this.#text.hasChildNodes()) return;
     this.#shown = tail;
-    this.#text.replaceChildren(...(tail ? content(tail) : []));
+    this.#text.replaceChildren(...(tail ? content(tail, trans) : []));
     if (atEnd) this.#text.scrollTop = this.#text.scrollHeight;
   }
 
@@ -71,7 +73,7 @@ export class LogPanel {
     this.#rank.hidden = ranks === 1;
     if (this.#rank.options.length !== ranks) {
       const options = Array.from({ length: ranks }, (_, rank) =>
-        h('option', { value: rank }, `rank ${rank}`),
+        h('option', { value: rank }, this.session.trans.__('rank %1', rank)),
       );
       this.#rank.replaceChildren(...options);
     }
@@ -84,8 +86,9 @@ export class LogPanel {
   }
 }
 
-function content(tail: LogTail): Node[] {
-  if (!tail.text && !tail.left_out) return [document.createTextNode(`Nothing on ${tail.stream} so far.`)];
-  const before = h('span', { class: 'at-left-out' }, `… ${tail.left_out} left out\n`);
+function content(tail: LogTail, trans: Translator): Node[] {
+  if (!tail.text && !tail.left_out)
+    return [document.createTextNode(trans.__('Nothing on %1 so far.', tail.stream))];
+  const before = h('span', { class: 'at-left-out' }, `${trans.__('… %1 left out', tail.left_out)}\n`);
   return [...(tail.left_out ? [before] : []), ...colored(tail.text)];
 }

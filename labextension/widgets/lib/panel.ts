@@ -5,12 +5,13 @@ import { ALL_METRICS } from './choices';
 import { arrowTo, h, setAttribute, setText } from './dom';
 import { csvOf, download, pictureOf } from './export';
 import { giveChart } from './give_chart';
+import type { GivenChart } from './give_chart';
 import type { Session } from './session';
 import { ChartSettings } from './settings';
 import { onThemeChange } from './theme';
+import type { Translator } from './translator';
 import { trend } from './trend';
 import { fillDataTable } from './data_table';
-import { count } from './format';
 
 const HEIGHT = 250;
 const SMALL_HEIGHT = 150;
@@ -18,42 +19,36 @@ const MOST_SMALL = 12;
 
 export class ChartPanel {
   readonly root: HTMLElement;
-  readonly #tabs = h('div', { class: 'at-tabs', role: 'tablist', 'aria-label': 'Metrics' });
+  readonly #tabs = h('div', { class: 'at-tabs', role: 'tablist' });
   readonly #body = h('div', { class: 'at-charts', role: 'tabpanel' });
-  readonly #log = this.#toggle('Log', 'Logarithmic values', () => {
+  readonly #log = this.#toggle(() => {
     this.session.choose({ log: !this.session.choices.log });
   });
-  readonly #table = this.#toggle('Table', 'Show the numbers as a table', () => {
+  readonly #table = this.#toggle(() => {
     this.session.choose({ table: !this.session.choices.table });
   });
-  readonly #settings = this.#toggle('Settings', 'Smoothing, axes, files', () => {
+  readonly #settings = this.#toggle(() => {
     this.session.choose({ settings: !this.session.choices.settings });
   });
-  readonly #give = giveChart(() => ({
-    id: this.session.experiment?.id ?? '',
-    experiment: this.session.experiment?.name ?? '',
-    metric: this.#metricName(),
-    picture: pictureOf(this.session, this.#charts),
-  }));
+  readonly #give: HTMLButtonElement;
   readonly #strip: ChartSettings;
-  readonly #reset = h(
-    'button',
-    {
-      type: 'button',
-      class: 'at-button',
-      hidden: true,
-      onclick: () => {
-        this.#resetZoom();
-      },
+  readonly #reset = h('button', {
+    type: 'button',
+    class: 'at-button',
+    hidden: true,
+    onclick: () => {
+      this.#resetZoom();
     },
-    'Reset zoom',
-  );
+  });
   readonly #endTheme: () => void;
   #charts: Chart[] = [];
   #built = '';
   #dataTable = '';
 
   constructor(readonly session: Session) {
+    const { trans } = session;
+    this.#give = giveChart(trans, () => this.#given());
+    this.#label(trans);
     const tools = h('div', { class: 'at-tools' }, this.#reset, this.#give, this.#log, this.#table, this.#settings);
     this.#strip = new ChartSettings(session, {
       savePicture: this.#savePicture,
@@ -61,7 +56,7 @@ export class ChartPanel {
     });
     this.root = h(
       'div',
-      { class: 'at-charts-part', role: 'group', 'aria-label': 'Curves' }, // no landmark: a page may show many experiments
+      { class: 'at-charts-part', role: 'group', 'aria-label': trans.__('Curves') }, // no landmark: a page may show many experiments
       h('div', { class: 'at-row' }, this.#tabs, tools),
       this.#strip.root,
       this.#body,
@@ -130,14 +125,14 @@ export class ChartPanel {
   #updateChart(chart: Chart): void {
     chart.update();
     const trial = this.session.best() ?? this.session.focus();
-    const line = trend(chart.metric, this.session.curve(chart.metric, trial?.number));
-    const { noun, nameOf } = this.session.names;
-    const of = `Curves of ${chart.metric}, ${count(chart.curves.length, noun)}.`;
-    setAttribute(
-      chart.root,
-      'aria-label',
-      `${of} ${trial ? `${nameOf(trial.number)}: ${line}. ` : ''}Arrow keys read values.`,
-    );
+    const line = trend(chart.metric, this.session.curve(chart.metric, trial?.number), this.session.trans);
+    const { names, trans } = this.session;
+    const sentences = [
+      trans.__('Curves of %1, %2.', chart.metric, names.counted(chart.curves.length)),
+      ...(trial ? [`${names.nameOf(trial.number)}: ${line}.`] : []),
+      trans.__('Arrow keys read values.'),
+    ];
+    setAttribute(chart.root, 'aria-label', sentences.join(' '));
   }
 
   #updateDataTable(shown: string[]): void {
@@ -193,7 +188,7 @@ export class ChartPanel {
       tab.addEventListener('click', () => {
         this.session.choose({ metric: name });
       });
-      setText(tab, name === ALL_METRICS ? 'All' : name);
+      setText(tab, name === ALL_METRICS ? this.session.trans.__('All') : name);
       return tab;
     });
     this.#tabs.replaceChildren(...tabs);
@@ -210,8 +205,31 @@ export class ChartPanel {
     this.session.choose({ metric: names[next] });
   }
 
-  #toggle(text: string, title: string, onclick: () => void): HTMLButtonElement {
-    return h('button', { type: 'button', class: 'at-button', title, 'aria-pressed': 'false', onclick }, text);
+  #toggle(onclick: () => void): HTMLButtonElement {
+    return h('button', { type: 'button', class: 'at-button', 'aria-pressed': 'false', onclick });
+  }
+
+  #label(trans: Translator): void {
+    setAttribute(this.#tabs, 'aria-label', trans.__('Metrics'));
+    setText(this.#reset, trans.__('Reset zoom'));
+    for (const [button, text, title] of [
+      [this.#log, trans.__('Log'), trans.__('Logarithmic values')],
+      [this.#table, trans.__('Table'), trans.__('Show the numbers as a table')],
+      [this.#settings, trans.__('Settings'), trans.__('Smoothing, axes, files')],
+    ] as const) {
+      setText(button, text);
+      button.title = title;
+    }
+  }
+
+  #given(): Omit<GivenChart, 'x' | 'y'> {
+    const { experiment } = this.session;
+    return {
+      id: experiment?.id ?? '',
+      experiment: experiment?.name ?? '',
+      metric: this.#metricName(),
+      picture: pictureOf(this.session, this.#charts),
+    };
   }
 }
 

@@ -73,7 +73,7 @@ function updateState(session: Session, cell: HTMLTableCellElement, column: Colum
   const ending = session.ending.has(trial.number) && ACTIVE.has(trial.state);
   setAttribute(cell, 'data-state', ending ? 'STOPPING' : trial.state);
   setAttribute(cell, 'data-sign', ending ? '◼' : (SIGNS[trial.state] ?? ''));
-  setText(cell, ending ? 'Stopping' : column.text(trial));
+  setText(cell, ending ? session.trans.__('Stopping') : column.text(trial));
 }
 
 function updateSwatch(session: Session, cell: HTMLTableCellElement, trial: Trial, moved: boolean): void {
@@ -83,11 +83,12 @@ function updateSwatch(session: Session, cell: HTMLTableCellElement, trial: Trial
     };
     cell.replaceChildren(h('button', { type: 'button', onclick: press }, swatch(trial.number)));
   }
+  const { trans } = session;
   const button = cell.firstElementChild as HTMLElement;
   const hidden = session.choices.hidden.has(trial.number);
   setAttribute(button, 'aria-pressed', String(!hidden));
-  setAttribute(button, 'aria-label', `Curves of trial ${trial.number}`);
-  setAttribute(button, 'title', hidden ? 'Show its curves' : 'Hide its curves');
+  setAttribute(button, 'aria-label', trans.__('Curves of trial %1', trial.number));
+  setAttribute(button, 'title', hidden ? trans.__('Show its curves') : trans.__('Hide its curves'));
 }
 
 function updateActions(session: Session, cell: HTMLTableCellElement, trial: Trial, moved: boolean): void {
@@ -97,11 +98,12 @@ function updateActions(session: Session, cell: HTMLTableCellElement, trial: Tria
   const changed = moved || cell.dataset.shape !== shape;
   if (changed) fillActions(session, cell, trial, { active, asking });
   cell.dataset.shape = shape;
-  const pinned = session.choices.pinned.has(trial.number);
+  const { trans, choices } = session;
+  const pinned = choices.pinned.has(trial.number);
   const pin = cell.querySelector<HTMLElement>('.at-pin');
   if (!pin) return;
   setAttribute(pin, 'aria-pressed', String(pinned));
-  setAttribute(pin, 'title', pinned ? 'Unpin' : 'Pin to the top, here and in charts');
+  setAttribute(pin, 'title', pinned ? trans.__('Unpin') : trans.__('Pin to the top, here and in charts'));
 }
 
 function fillActions(
@@ -110,14 +112,16 @@ function fillActions(
   trial: Trial,
   { active, asking }: { active: boolean; asking: boolean },
 ): void {
+  const { trans } = session;
   const focused = cell.contains(document.activeElement);
-  const pin = iconButton('pin', `Pin trial ${trial.number}`, 'at-pin', () => {
+  const stopLabel = trans.__('Stop trial %1', trial.number);
+  const pin = iconButton('pin', trans.__('Pin trial %1', trial.number), 'at-pin', () => {
     session.toggle('pinned', trial.number);
   });
-  const stop = iconButton('stop', `Stop trial ${trial.number}`, 'at-danger', () => {
+  const stop = iconButton('stop', stopLabel, 'at-danger', () => {
     pressStop(session, trial.number);
   });
-  setAttribute(stop, 'title', `Stop trial ${trial.number}`);
+  setAttribute(stop, 'title', stopLabel);
   cell.replaceChildren(...(asking ? [question(session, trial.number)] : []), ...(active ? [stop] : []), pin);
   if (asking) focusQuestion(cell);
   else if (focused) (active ? stop : pin).focus();

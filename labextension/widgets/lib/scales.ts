@@ -3,6 +3,7 @@
 import uPlot from 'uplot';
 import type { Axis } from './curves';
 import { duration, number } from './format';
+import type { Translator } from './translator';
 
 /** Bounds of the y axis that a person has set; undefined follows the values. */
 export type Limits = [number | undefined, number | undefined];
@@ -58,21 +59,19 @@ function around(value: number): [number, number] {
   return [value - room, value + room];
 }
 
-export function xAxis(axis: Axis): Partial<uPlot.Axis> {
+export function xAxis(axis: Axis, trans: Translator): Partial<uPlot.Axis> {
   if (axis === 'clock') return {};
   if (axis === 'trial') return { incrs: SPANS, values: (_, splits) => splits.map(spanLabel) };
-  return { incrs: WHOLE_STEPS, values: (_, splits) => splits.map(stepLabel) };
+  // The first label names the unit.
+  const label = (value: number, i: number): string =>
+    i === 0 ? trans.__('step %1', number(value)) : number(value);
+  return { incrs: WHOLE_STEPS, values: (_, splits) => splits.map(label) };
 }
 
 export function yAxis(log: boolean): Partial<uPlot.Axis> {
   const values = (_: uPlot, splits: number[]): string[] =>
     splits.map((value) => ((value as number | null) === null ? '' : number(value)));
   return log ? { values, filter: powersOfTen } : { values };
-}
-
-/** The first label names the unit. */
-function stepLabel(value: number, i: number): string {
-  return i === 0 ? `step ${number(value)}` : number(value);
 }
 
 function spanLabel(value: number): string {

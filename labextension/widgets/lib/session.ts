@@ -10,6 +10,8 @@ import type { Limits } from './scales';
 import type { Series, WholeCurves } from './series';
 import { SeriesStore } from './series';
 import type { Target } from './stopping';
+import type { Translator } from './translator';
+import { ENGLISH } from './translator';
 
 export interface Wire {
   /** Whether stopping is confirmed elsewhere, so that views do not ask. */
@@ -32,11 +34,20 @@ export type Listener = (isChoice: boolean) => void;
 
 /** What curves are called; in a comparison they are runs. */
 export interface CurveNames {
+  /** In files, so not translated. */
   noun: string;
   nameOf: (number: number) => string;
+  /** So many of them, in words. */
+  counted: (amount: number) => string;
 }
 
-const TRIALS: CurveNames = { noun: 'trial', nameOf: (number) => `trial ${number}` };
+function trialNames(trans: Translator): CurveNames {
+  return {
+    noun: 'trial',
+    nameOf: (number) => trans.__('trial %1', number),
+    counted: (amount) => trans._n('%1 trial', '%1 trials', amount),
+  };
+}
 
 export class Session {
   experiment: Experiment | undefined;
@@ -65,7 +76,8 @@ export class Session {
 
   constructor(
     readonly wire: Wire,
-    readonly names: CurveNames = TRIALS,
+    readonly trans: Translator = ENGLISH,
+    readonly names: CurveNames = trialNames(trans),
   ) {
     const snapshot = wire.get('snapshot') as Partial<Snapshot> & { error?: string };
     this.error = snapshot.error ?? '';

@@ -1,16 +1,11 @@
 /** The settings of the charts: how smooth, along what, between which limits; and their files. */
 
 import type { Axis } from './curves';
-import { h, setText } from './dom';
+import { h, setAttribute, setText } from './dom';
 import { number } from './format';
 import type { Limits } from './scales';
 import type { Session } from './session';
-
-const AXES: [Axis, string][] = [
-  ['step', 'Step'],
-  ['trial', 'Time of the trial'],
-  ['clock', 'Time of day'],
-];
+import type { Translator } from './translator';
 
 /** What the settings ask of the charts. */
 export interface Files {
@@ -19,18 +14,12 @@ export interface Files {
 }
 
 export class ChartSettings {
-  readonly root = h('div', { class: 'at-settings', role: 'group', 'aria-label': 'Settings of the charts' });
-  readonly #smoothing = h('input', {
-    type: 'range',
-    min: 0,
-    max: 0.99,
-    step: 0.01,
-    'aria-label': 'Smoothing',
-  });
+  readonly root = h('div', { class: 'at-settings', role: 'group' });
+  readonly #smoothing = h('input', { type: 'range', min: 0, max: 0.99, step: 0.01 });
   readonly #weight = h('output');
-  readonly #axis = h('select', { 'aria-label': 'Along the x axis' });
-  readonly #low = limitInput('Least value of the y axis');
-  readonly #high = limitInput('Greatest value of the y axis');
+  readonly #axis = h('select');
+  readonly #low = h('input', { type: 'number', step: 'any' });
+  readonly #high = h('input', { type: 'number', step: 'any' });
   readonly #limits: HTMLElement;
   #metric: string | undefined;
 
@@ -38,13 +27,15 @@ export class ChartSettings {
     readonly session: Session,
     files: Files,
   ) {
-    this.#axis.append(...AXES.map(([value, name]) => h('option', { value }, name)));
-    this.#limits = field('Y axis', this.#low, 'to', this.#high);
-    const picture = button('PNG', 'Save the picture', files.savePicture);
-    const points = button('CSV', 'Save the points', files.savePoints);
+    const { trans } = session;
+    this.#label(trans);
+    this.#axis.append(...axes(trans).map(([value, name]) => h('option', { value }, name)));
+    this.#limits = field(trans.__('Y axis'), this.#low, trans.__('to'), this.#high);
+    const picture = button('PNG', trans.__('Save the picture'), files.savePicture);
+    const points = button('CSV', trans.__('Save the points'), files.savePoints);
     this.root.append(
-      field('Smoothing', this.#smoothing, this.#weight),
-      field('X axis', this.#axis),
+      field(trans.__('Smoothing'), this.#smoothing, this.#weight),
+      field(trans.__('X axis'), this.#axis),
       this.#limits,
       h('span', { class: 'at-tools' }, picture, points),
     );
@@ -53,10 +44,11 @@ export class ChartSettings {
 
   /** `metric` and `span` are those of the chart that limits hold for; none where several are shown. */
   update(metric: string | undefined, span: [number, number] | undefined): void {
-    const { settings, smoothing, axis } = this.session.choices;
+    const { choices, trans } = this.session;
+    const { settings, smoothing, axis } = choices;
     this.root.hidden = !settings;
     this.#smoothing.value = String(smoothing);
-    setText(this.#weight, smoothing === 0 ? 'off' : smoothing.toFixed(2));
+    setText(this.#weight, smoothing === 0 ? trans.__('off') : smoothing.toFixed(2));
     this.#axis.value = axis;
     this.#limits.hidden = metric === undefined;
     this.#low.placeholder = span ? number(span[0]) : '';
@@ -66,6 +58,14 @@ export class ChartSettings {
     const [low, high] = metric === undefined ? [] : this.session.limits(metric);
     this.#low.value = low === undefined ? '' : String(low);
     this.#high.value = high === undefined ? '' : String(high);
+  }
+
+  #label(trans: Translator): void {
+    setAttribute(this.root, 'aria-label', trans.__('Settings of the charts'));
+    setAttribute(this.#smoothing, 'aria-label', trans.__('Smoothing'));
+    setAttribute(this.#axis, 'aria-label', trans.__('Along the x axis'));
+    setAttribute(this.#low, 'aria-label', trans.__('Least value of the y axis'));
+    setAttribute(this.#high, 'aria-label', trans.__('Greatest value of the y axis'));
   }
 
   #listen(): void {
@@ -88,8 +88,12 @@ function valueOf(input: HTMLInputElement): number | undefined {
   return Number.isNaN(input.valueAsNumber) ? undefined : input.valueAsNumber;
 }
 
-function limitInput(label: string): HTMLInputElement {
-  return h('input', { type: 'number', step: 'any', 'aria-label': label });
+function axes(trans: Translator): [Axis, string][] {
+  return [
+    ['step', trans.__('Step')],
+    ['trial', trans.__('Time of the trial')],
+    ['clock', trans.__('Time of day')],
+  ];
 }
 
 function field(name: string, ...parts: (Node | string)[]): HTMLElement {

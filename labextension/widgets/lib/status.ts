@@ -1,11 +1,11 @@
 /** A live region (`aria-live=polite`) with the present state; updated at most once in two seconds. */
 
 import { h, setText } from './dom';
-import { count, stateWord } from './format';
+import { stateWord } from './format';
 import { ACTIVE } from './frames';
 import { ALL_METRICS } from './choices';
 import type { Session } from './session';
-import { trend } from './trend';
+import { fromTo, trend } from './trend';
 
 const PERIOD_MS = 2000;
 
@@ -35,13 +35,20 @@ export class StatusLine {
 }
 
 export function sentence(session: Session): string {
-  const { experiment } = session;
-  if (!experiment) return session.error || 'Waiting for the first data.';
+  const { experiment, trans } = session;
+  if (!experiment) return session.error || trans.__('Waiting for the first data.');
   const ended = [...session.trials.values()].filter((trial) => !ACTIVE.has(trial.state)).length;
   const metric = session.metric() === ALL_METRICS ? session.metrics()[0] : session.metric();
   const trial = session.best() ?? session.focus();
-  const line = metric && trial ? trend(metric, session.curve(metric, trial.number)) : '';
-  const head = `${stateWord(experiment.state)}, ${ended} of ${count(experiment.trials, 'trial')} ended`;
-  const trendText = trial && ACTIVE.has(trial.state) ? line : line.replace(/, [^,]*$/, '');
-  return trendText && trial ? `${head}. Trial ${trial.number}: ${trendText}.` : `${head}.`;
+  const head = trans._n(
+    '%2, %3 of %1 trial ended.',
+    '%2, %3 of %1 trials ended.',
+    experiment.trials,
+    stateWord(experiment.state, trans),
+    ended,
+  );
+  if (!metric || !trial) return head;
+  const curve = session.curve(metric, trial.number);
+  const line = ACTIVE.has(trial.state) ? trend(metric, curve, trans) : fromTo(metric, curve);
+  return line ? `${head} ${trans.__('Trial %1: %2.', trial.number, line)}` : head;
 }

@@ -2,7 +2,6 @@
 
 import { secondsOf } from './columns';
 import { h } from './dom';
-import { count } from './format';
 import type { Trial } from './frames';
 import { ACTIVE } from './frames';
 import type { Session } from './session';
@@ -27,7 +26,11 @@ export function pressStop(session: Session, target: Target): void {
 /** The question in place of the button, with the harmless answer in focus; Escape gives it, too. */
 export function question(session: Session, target: Target): HTMLElement {
   const running = activeOf(session, target).filter((trial) => trial.state === 'RUNNING').length;
-  const what = target === 'all' ? `Stop ${count(running, 'running trial')}?` : `Stop trial ${target}?`;
+  const { trans } = session;
+  const what =
+    target === 'all'
+      ? trans._n('Stop %1 running trial?', 'Stop %1 running trials?', running)
+      : trans.__('Stop trial %1?', target);
   const answer = (text: string, kind: string, onclick: () => void): HTMLButtonElement =>
     h('button', { type: 'button', class: `at-button ${kind}`, onclick }, text);
   const keep = (): void => {
@@ -40,8 +43,8 @@ export function question(session: Session, target: Target): HTMLElement {
     'span',
     { class: 'at-ask', role: 'group', 'aria-label': what },
     h('span', {}, what),
-    answer('Stop', 'at-danger', stop),
-    answer('Keep running', 'at-keep', keep),
+    answer(trans.__('Stop'), 'at-danger', stop),
+    answer(trans.__('Keep running'), 'at-keep', keep),
   );
   root.addEventListener('keydown', (event) => {
     if (event.key === 'Escape') keep();

@@ -69,16 +69,17 @@ export class Tooltip {
       h('i', { style: `background:${colorOf(trial)}` }),
       h('span', {}, `${this.session.names.nameOf(trial)}${best ? ' ★' : ''}`),
       h('b', {}, number(reading.value)),
-      ...(smooth ? [h('small', {}, `reported ${number(reported)}`)] : []),
+      ...(smooth ? [h('small', {}, this.session.trans.__('reported %1', number(reported)))] : []),
     );
   }
 
   #where({ curve, row }: Reading): string {
-    const step = `step ${number(curve.steps[row])}`;
+    const { choices, trans } = this.session;
+    const step = trans.__('step %1', number(curve.steps[row]));
     const x = curve.x[row] ?? NaN;
-    if (this.session.choices.axis === 'step') return step;
+    if (choices.axis === 'step') return step;
     const time =
-      this.session.choices.axis === 'trial' ? duration(x) : new Date(x * 1000).toLocaleTimeString();
+      choices.axis === 'trial' ? duration(x) : new Date(x * 1000).toLocaleTimeString();
     return `${time} · ${step}`;
   }
 }

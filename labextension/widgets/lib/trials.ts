@@ -4,7 +4,6 @@ import { ColumnChooser } from './chooser';
 import type { Column } from './columns';
 import { columnsOf, compare } from './columns';
 import { h, setAttribute, setText } from './dom';
-import { count } from './format';
 import type { Trial } from './frames';
 import type { Session } from './session';
 import { TrialRows } from './trial_rows';
@@ -13,11 +12,11 @@ export class TrialsTable {
   readonly root: HTMLElement;
   readonly #head = h('tr', { role: 'row' });
   readonly #rows: TrialRows;
-  readonly #empty = h('p', { class: 'at-soft at-empty' }, 'No trial yet.');
+  readonly #empty = h('p', { class: 'at-soft at-empty' });
   readonly #table: HTMLTableElement;
   readonly #tools: HTMLElement;
   readonly #chooser: ColumnChooser;
-  readonly #showAll = this.#button('', () => {
+  readonly #showAll = this.#button(() => {
     this.session.choose({ hidden: new Set() });
   });
   #columns: Column[] = [];
@@ -26,7 +25,10 @@ export class TrialsTable {
   #sorted: Trial[] = [];
 
   constructor(readonly session: Session) {
-    this.#table = h('table', { class: 'at-table at-trials', role: 'grid', 'aria-label': 'Trials' });
+    const { trans } = session;
+    const label = trans.__('Trials');
+    setText(this.#empty, trans.__('No trial yet.'));
+    this.#table = h('table', { class: 'at-table at-trials', role: 'grid', 'aria-label': label });
     const scroll = h('div', { class: 'at-scroll' }, this.#table);
     this.#rows = new TrialRows(session, scroll);
     this.#table.append(h('thead', { role: 'rowgroup' }, this.#head), this.#rows.root);
@@ -34,11 +36,11 @@ export class TrialsTable {
     this.#tools = h(
       'div',
       { class: 'at-row' },
-      h('h4', { class: 'at-heading' }, 'Trials'),
+      h('h4', { class: 'at-heading' }, label),
       h('div', { class: 'at-tools' }, this.#showAll, this.#chooser.root),
     );
     const parts = [this.#tools, scroll, this.#empty];
-    this.root = h('div', { class: 'at-trials-part', role: 'group', 'aria-label': 'Trials' }, ...parts);
+    this.root = h('div', { class: 'at-trials-part', role: 'group', 'aria-label': label }, ...parts);
   }
 
   update(): void {
@@ -55,9 +57,10 @@ export class TrialsTable {
   }
 
   #updateTools(): void {
-    const { hidden } = this.session.choices;
-    this.#showAll.hidden = hidden.size === 0;
-    setText(this.#showAll, `Show ${count(hidden.size, 'hidden trial')}`);
+    const { choices, trans } = this.session;
+    const { size } = choices.hidden;
+    this.#showAll.hidden = size === 0;
+    setText(this.#showAll, trans._n('Show %1 hidden trial', 'Show %1 hidden trials', size));
   }
 
   #updateHead(): void {
@@ -109,7 +112,7 @@ export class TrialsTable {
     this.#sorted = trials.sort((a, b) => tier(a) - tier(b) || order(a, b));
   }
 
-  #button(text: string, onclick: () => void): HTMLButtonElement {
-    return h('button', { type: 'button', class: 'at-button', hidden: true, onclick }, text);
+  #button(onclick: () => void): HTMLButtonElement {
+    return h('button', { type: 'button', class: 'at-button', hidden: true, onclick });
   }
 }

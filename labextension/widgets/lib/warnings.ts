@@ -1,13 +1,15 @@
 /** What trials warn of, such as reports that were refused. */
 
-import { h } from './dom';
+import { h, setAttribute } from './dom';
 import type { Session } from './session';
 
 export class Warnings {
-  readonly root = h('ul', { class: 'at-warnings', 'aria-label': 'Warnings', hidden: true });
+  readonly root = h('ul', { class: 'at-warnings', hidden: true });
   #shown = '';
 
-  constructor(readonly session: Session) {}
+  constructor(readonly session: Session) {
+    setAttribute(this.root, 'aria-label', session.trans.__('Warnings'));
+  }
 
   update(): void {
     const { warnings } = this.session;
