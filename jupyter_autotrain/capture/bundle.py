@@ -1,4 +1,4 @@
-"""A capture on disk: `main.py`, `data/<name>.pkl`, `files/...` and `bundle.json`, durable once written."""
+"""A capture on disk: `main.py`, `data/<name>.pkl`, `files/...`, `plan.json`, `bundle.json`, durable once written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.core.files import private_opener
-from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.core.json import JsonObject, from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.core.system import durable
 from jupyter_autotrain.errors import CaptureError
@@ -21,6 +21,7 @@ SCRIPT = "main.py"
 MANIFEST = "bundle.json"
 DATA = "data"
 FILES = "files"
+PLAN = "plan.json"
 _PART_BYTES = 1 << 20
 
 
@@ -31,6 +32,7 @@ def write_bundle(
     *,
     python: str = sys.executable,
     cwd: str = "",
+    plan: JsonObject | None = None,
 ) -> Bundle:
     """Write a capture so that it survives a crash; folders 0700, files 0600.
 
@@ -42,6 +44,7 @@ def write_bundle(
         progress: Called with the bytes written so far and those to write; what it raises ends the writing.
         python: The interpreter that workers shall use.
         cwd: The folder the notebook worked in, or "".
+        plan: How its model was planned to be split; kept beside the code.
 
     Returns:
         What was written; `bundle.json` holds the same.
@@ -55,6 +58,8 @@ def write_bundle(
         writer.copy(source, f"{FILES}/{name}", 0o600 if name in capture.written else 0o400)
     for name in capture.folders:
         _make(directory / FILES / name)
+    if plan is not None:
+        writer.write(PLAN, json.dumps(plan).encode())
     digests = writer.digests
     bundle = Bundle(
         script=SCRIPT,

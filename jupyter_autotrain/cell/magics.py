@@ -9,6 +9,7 @@ import os
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -22,6 +23,7 @@ from jupyter_autotrain.cell.progress import progress
 from jupyter_autotrain.cell.submission import CellSubmission, Draft
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import CommandContext
 
@@ -81,7 +83,8 @@ class AutotrainMagics(Magics):
 
         if capture_summary := preview.capture_summary(draft):
             write(f"{capture_summary}\n")
-        return submission.submit(draft, command.home, write, input, progress(self.shell, printed))
+        plan = _plan(command, draft, write)
+        return submission.submit(draft, command.home, write, input, progress(self.shell, printed), plan)
 
     def _preview(self, command: CommandContext, draft: Draft) -> None:
         if not draft.parsed.flags.dry_run:
@@ -130,6 +133,17 @@ class AutotrainMagics(Magics):
 
     def _keep(self, name: str, value: object) -> None:
         self.shell.user_ns[name] = value
+
+
+def _plan(command: CommandContext, draft: Draft, write: Callable[[str], object]) -> JsonObject | None:
+    """The plan of the header's `parallel:`, to be kept with the experiment; tells what it comes to."""
+    request = submission.plan_request(draft)
+    if request is None:
+        return None
+    plan = verbs.make_plan(command, request)
+    headline = repr(plan).partition("\n")[0]
+    write(f"Planned: {headline}. The plan is kept with the experiment; the cell itself runs as it is written.\n")
+    return submission.kept_plan(plan)
 
 
 def _is_preview(draft: Draft) -> bool:

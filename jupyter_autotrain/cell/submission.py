@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from IPython.core.interactiveshell import InteractiveShell
 
@@ -18,11 +18,16 @@ from jupyter_autotrain.client.python_environment import with_requirements
 from jupyter_autotrain.client.rerun import before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.verbs import PlanRequest
 
+if TYPE_CHECKING:
+    from jupyter_autotrain.parallel.plan import Plan
+
 _LIMITS: Final = capture.CaptureLimits()
+_GRAPH: Final = frozenset({"groups", "nodes", "edges", "tensors", "timeline"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +104,12 @@ class CellSubmission:
 
 
 def submit(
-    draft: Draft, home: Home, say: Callable[[str], object], ask: Callable[[str], str], progress: Progress
+    draft: Draft,
+    home: Home,
+    say: Callable[[str], object],
+    ask: Callable[[str], str],
+    progress: Progress,
+    plan: JsonObject | None = None,
 ) -> CellSubmission:
     """Send a draft; when this returns, the experiment is on disk.
 
@@ -109,6 +119,7 @@ def submit(
         say: Prints what is wrong with a backend, and what happens to an earlier run of the cell.
         ask: Asks the user whether to stop it.
         progress: Shows how much has been written.
+        plan: What `kept_plan` gives; kept with the experiment.
 
     Raises:
         StoreError: It cannot be stored; then nothing was started.
@@ -122,13 +133,20 @@ def submit(
     with progress:
         spec, data = data_files.read(home, spec, draft.cwd, progress)
         experiment = send(
-            home, spec, lambda folder: _write_bundle(draft, folder, progress.written), draft.environ, data
+            home, spec, lambda folder: _write_bundle(draft, folder, progress.written, plan), draft.environ, data
         )
     return CellSubmission(experiment, earlier)
 
 
-def _write_bundle(draft: Draft, folder: Path, progress: Callable[[int, int], object]) -> Bundle:
-    return capture.write_bundle(draft.captured, folder, progress, cwd=str(draft.cwd))
+def _write_bundle(
+    draft: Draft, folder: Path, progress: Callable[[int, int], object], plan: JsonObject | None
+) -> Bundle:
+    return capture.write_bundle(draft.captured, folder, progress, cwd=str(draft.cwd), plan=plan)
+
+
+def kept_plan(plan: Plan) -> JsonObject:
+    """What is kept of a plan: figures, ways beside it and code; not the graph, which grows with the model."""
+    return {name: value for name, value in plan.view().items() if name not in _GRAPH}
 
 
 def plan_request(draft: Draft) -> PlanRequest | None:

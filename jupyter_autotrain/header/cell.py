@@ -67,7 +67,7 @@ def _read(line: str, cell: str, context: HeaderContext) -> tuple[ParsedCell | No
     settings = merge_sources(context, from_header, from_line, flags.file)
     profiles, faults = context.profiles()
     settings.faults += faults
-    header, faults = checked(settings, context.schema, profiles, dry_run=flags.dry_run, folder=context.cwd)
+    header, faults = checked(settings, context.schema, profiles, is_cell=True, folder=context.cwd)
     if header is None:
         return None, faults
     text = "\n".join(text for _, text in parts.header)

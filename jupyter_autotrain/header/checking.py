@@ -24,7 +24,6 @@ def check(
     schema: type[Header] = Header,
     profiles: Profiles = Profiles(),  # noqa: B008 - frozen
     *,
-    dry_run: bool = False,
     folder: Path | None = None,
 ) -> Header:
     """Check settings in the schema's own spelling; the arguments are those of `checked`.
@@ -32,14 +31,14 @@ def check(
     Raises:
         HeaderError: With all faults.
     """
-    header, faults = checked(document, schema, profiles, dry_run=dry_run, folder=folder)
+    header, faults = checked(document, schema, profiles, folder=folder)
     if faults or header is None:
         raise combined_error(faults)
     return header
 
 
 def checked(
-    document: Document, schema: type[Header], profiles: Profiles, *, dry_run: bool = False, folder: Path | None = None
+    document: Document, schema: type[Header], profiles: Profiles, *, is_cell: bool = False, folder: Path | None = None
 ) -> tuple[Header | None, list[Fault]]:
     """The header that settings make, and all faults; None where they are too wrong to make one.
 
@@ -47,7 +46,7 @@ def checked(
         document: The settings, and what is already known to be wrong with them.
         schema: The keys that there are.
         profiles: What `backend:` can name.
-        dry_run: True when nothing will be submitted, so that keys that only plan have an effect.
+        is_cell: Whether they are of a cell, whose notebook has the names that `parallel:` plans with.
         folder: The folder that paths of files here are relative to; None: they are not looked for.
     """
     faults = [*document.faults, *secrets.in_settings(document)]
@@ -59,7 +58,7 @@ def checked(
         found_wrong = [
             *_contradictions(header),
             *python_environments.contradictions(header.environment, folder),
-            *_without_effect(header, document, dry_run=dry_run),
+            *_without_effect(header, document, is_cell=is_cell),
         ]
         found_wrong += [] if folder is None else missing_here(header.data, folder)
         faults += [
@@ -96,16 +95,11 @@ def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, 
         yield ("elastic",), found, "expected launcher: torchrun", "add `launcher: torchrun`, or remove elastic"
 
 
-def _without_effect(header: Header, document: Document, *, dry_run: bool) -> Iterator[tuple[KeyPath, str, str, str]]:
+def _without_effect(header: Header, document: Document, *, is_cell: bool) -> Iterator[tuple[KeyPath, str, str, str]]:
     """Keys that would change nothing: (path, found, expected, action)."""
-    if header.parallel is not None and not dry_run:
-        expected = "expected --dry-run: `parallel:` plans only"
-        yield (
-            ("parallel",),
-            "`parallel:` in a submission",
-            expected,
-            "run the cell with --dry-run, or call at.plan(...)",
-        )
+    if header.parallel is not None and not is_cell:
+        expected = "expected it in the header of a cell, whose notebook has the model"
+        yield ("parallel",), "`parallel:` without a cell", expected, "call at.plan(...)"
     chosen = [choice.profile.type for choice in header.choices]
     for name in header.backend_sections:
         is_own = not document.location((name,)).source  # files may hold options of several backends

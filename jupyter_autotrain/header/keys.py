@@ -176,6 +176,7 @@ class HeaderKeys(Section):
     )
     parallel: ParallelSection | None = Field(
         default=None,
-        description="Plans how a big model is split over devices; only with --dry-run, trials are not split yet.",
+        description="Plans how a big model is split over devices, and keeps the plan with the experiment; trials are "
+        "not split by it yet.",
         examples=["{cluster: 2x8xH100, model: net}"],
     )

@@ -95,7 +95,7 @@ class ShipSection(Section):
 
 
 class ParallelSection(Section):
-    """What `--dry-run` plans: how a big model is split over devices."""
+    """How a big model is split over devices: planned before the cell is sent, or by `--dry-run` alone."""
 
     cluster: Text | None = Field(default=None, description="The devices, or a backend.", examples=["2x8xH100"])
     mode: Annotated[str, OneOf(PARALLEL_MODES)] = Field(

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StringConstraints
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.capture.bundle import PLAN
 from jupyter_autotrain.core import files
 from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.records import ExperimentRecord
@@ -105,6 +106,7 @@ def _details(server: ServerContext, store: Store, record: ExperimentRecord) -> J
         "elastic": spec.elastic,
         "backends": [choice.profile.name for choice in spec.backends],
         "header": spec.header,
+        "has_plan": (server.home.bundle(record.id) / PLAN).is_file(),
         "notebook_path": notebook_path(spec.origin.notebook, server.root),
         "manager": {"alive": manager.status(server.home).alive},
     }
@@ -145,6 +147,19 @@ def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
     )
 
 
+def show_plan(server: ServerContext, asked: ExperimentAsked) -> Answer:
+    """How the model was planned to be split, as it was planned at submit."""
+    with server.stores.reading() as store:
+        record = store.experiment(asked.experiment)
+    try:
+        plan = files.read_json(server.home.bundle(record.id), PLAN)
+    except (OSError, ValueError):
+        plan = None
+    if not isinstance(plan, dict):
+        raise not_found(f"plan of {record.label}", "An experiment whose header has `parallel:`.")
+    return Answer(plan)
+
+
 def show_why(server: ServerContext, asked: ExperimentAsked) -> Answer:
     """Why trials wait or have failed."""
     with server.stores.reading() as store:
@@ -172,6 +187,10 @@ ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments/{experiment}/code", _RESOURCE, "The captured code", ExperimentAsked, show_code,
         {"script": "string", "header": "string", "captured": "array", "differences": "array"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/plan", _RESOURCE, "The plan of the split", ExperimentAsked, show_plan,
+        {"name": "string", "cluster": "object", "mesh": "object", "cost": "object", "candidates": "array"},
     ),
     Endpoint(
         "GET", "/experiments/{experiment}/why", _RESOURCE, "Why trials wait or have failed", ExperimentAsked, show_why,

@@ -8,7 +8,7 @@ from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.completions import MAGIC, complete_verb
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.control import follow
-from jupyter_autotrain.verbs.plan import PlanRequest, show_plan
+from jupyter_autotrain.verbs.plan import PlanRequest, make_plan, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "PlanRequest",
     "complete_verb",
     "follow",
+    "make_plan",
     "run",
     "show_plan",
 ]

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.parallel.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,12 @@ def plan(command: CommandContext, arguments: argparse.Namespace) -> None:
 
 
 def show_plan(command: CommandContext, request: PlanRequest) -> None:
-    """Evaluate the request's expressions among the user's names, plan, show.
+    """Make a plan and show it; raises what `make_plan` does."""
+    command.show_plan(make_plan(command, request))
+
+
+def make_plan(command: CommandContext, request: PlanRequest) -> Plan:
+    """Evaluate the request's expressions among the user's names, and plan.
 
     Raises:
         AutotrainError: When an expression or the cluster is missing, and whatever planning raises.
@@ -53,7 +62,7 @@ def show_plan(command: CommandContext, request: PlanRequest) -> None:
             "In a header: `parallel: {model: net, inputs: batch, cluster: 2x8xH100}`; or give them to %autotrain plan.",
         )
     planning = import_module("jupyter_autotrain.parallel.api")  # loads numpy, which no other verb needs
-    found = planning.plan(
+    found: Plan = planning.plan(
         command.evaluate(str(request.model)),
         command.evaluate(str(request.inputs)),
         str(request.cluster),
@@ -62,4 +71,4 @@ def show_plan(command: CommandContext, request: PlanRequest) -> None:
         request.memory,
         offload=request.offload,
     )
-    command.show_plan(found)
+    return found

@@ -1,10 +1,13 @@
 """A split planned from a notebook: by the verb, and by a header before it is sent."""
 
+import json
+
 import pytest
 
 pytest.importorskip("torch")
 
 from jupyter_autotrain.client import experiments
+from jupyter_autotrain.client.resubmit import resubmit
 from jupyter_autotrain.parallel.plan import Plan
 
 MODEL = """
@@ -86,6 +89,27 @@ def test_a_dry_run_shows_the_plan_of_the_header_and_sends_nothing(with_model, ho
     assert len(list(experiments(home=home))) == before
 
 
-def test_a_header_that_says_too_little_is_told_what_is_missing(with_model):
-    text = "\n".join(with_model.fails("%%autotrain --dry-run\nparallel: {model: net}\n---\nreport(step=1, a=1)"))
+def test_a_cell_with_a_plan_runs_as_it_is_and_the_plan_stays_with_the_experiment(with_model, home):
+    header = "parallel: {model: net, inputs: 'batches[0]', cluster: 2x8xH100}"
+    result, shown = with_model.run(f"%%autotrain planned\n{header}\n---\nreport(step=1, a=1)")
+    result.raise_error()
+    assert "Planned: " in shown
+    assert "the cell itself runs as it is written" in shown
+    sent = with_model.value("_")
+    assert sent.wait(timeout_s=120)
+    assert sent.state == "SUCCEEDED"
+    again = resubmit(home, sent.record, {})
+    for experiment in (sent, again):
+        kept = json.loads((home.bundle(experiment.id) / "plan.json").read_text())
+        assert kept["cluster"]["devices"] == 16
+        assert kept["cost"]["step_s"] > 0
+        assert "nodes" not in kept
+    assert again.wait(timeout_s=120)
+
+
+@pytest.mark.parametrize("flags", ["--dry-run", ""])
+def test_a_header_that_says_too_little_is_told_what_is_missing(with_model, home, flags):
+    before = len(list(experiments(home=home)))
+    text = "\n".join(with_model.fails(f"%%autotrain {flags}\nparallel: {{model: net}}\n---\nreport(step=1, a=1)"))
     assert "No plan without inputs and cluster" in text
+    assert len(list(experiments(home=home))) == before

@@ -15,6 +15,7 @@ OPERATIONS = (
     ("PATCH", "/experiments/{experiment}"),
     ("DELETE", "/experiments/{experiment}"),
     ("GET", "/experiments/{experiment}/code"),
+    ("GET", "/experiments/{experiment}/plan"),
     ("GET", "/experiments/{experiment}/why"),
     ("GET", "/experiments/{experiment}/trials"),
     ("GET", "/experiments/{experiment}/series"),

@@ -1,5 +1,6 @@
 """What pages read: lists, one experiment, trials, curves, logs, pictures, code, backends; no kernel runs."""
 
+import json
 import math
 
 import numpy as np
@@ -81,6 +82,19 @@ def test_tags_and_a_note_are_kept_and_found(listed):
 
 def test_the_code_is_the_captured_script(listed):
     assert listed.get("/experiments/l1/code")["script"] == "trial.report(val_acc=0.5)\n"
+
+
+def test_the_plan_of_a_split_is_read_as_it_was_kept_at_submit(server, filler):
+    for name in ("planned", "unplanned", "damaged"):
+        filler.experiment(name)
+    plan = {"name": "net", "cluster": {"name": "2x8xH100"}, "candidates": []}
+    (server.home.bundle("planned") / "plan.json").write_text(json.dumps(plan))
+    (server.home.bundle("damaged") / "plan.json").write_text("[1" + " " * (5 << 20))
+    assert server.get("/experiments/planned/plan") == plan
+    assert server.get("/experiments/planned")["has_plan"] is True
+    assert server.get("/experiments/unplanned")["has_plan"] is False
+    for name in ("unplanned", "damaged"):
+        assert server.ask("GET", f"/experiments/{name}/plan").status_code == 404
 
 
 def test_trials_come_in_pages_by_number_or_from_the_best(server, filler):

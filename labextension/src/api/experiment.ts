@@ -2,6 +2,7 @@
 
 import type { Json } from '../../widgets/lib/frames';
 import type { PictureName } from '../../widgets/lib/images';
+import type { View } from '../../widgets/plan/view';
 import type { Experiment } from './experiments';
 import { request, requestBytes } from './request';
 
@@ -30,6 +31,8 @@ export interface ExperimentDetails extends Experiment {
   elastic: boolean;
   backends: string[];
   header: string;
+  /** Whether it was submitted with a plan of how its model is split. */
+  has_plan: boolean;
   /** As the Jupyter server names it; "" where it does not show it. */
   notebook_path: string;
   manager: { alive: boolean };
@@ -147,6 +150,14 @@ export async function showPicture(
 ): Promise<{ type: string; bytes: DataView }> {
   const file = encodeURIComponent(name);
   return requestBytes(pathOf(id, `/trials/${trial}/attempts/${attempt}/pictures/${file}`));
+}
+
+/** A plan without the graph of its model; `jupyter_autotrain/parallel/plan/view.py` describes the keys. */
+export type StoredPlan = Omit<View, 'groups' | 'nodes' | 'edges' | 'tensors' | 'timeline'>;
+
+/** How the model was planned to be split, of an experiment that has a plan. */
+export async function showPlan(id: string): Promise<StoredPlan> {
+  return (await request(pathOf(id, '/plan'))) as StoredPlan;
 }
 
 /** Why trials wait or have failed, in sentences. */

@@ -8,22 +8,26 @@ import { showWhy } from '../api/experiment';
 import type { ExperimentDetails } from '../api/experiment';
 import { placeOf } from '../home/rest_frames';
 import type { RestWire } from '../home/rest_wire';
+import type { Fact } from './fact_list';
+import { factList } from './fact_list';
 import { placesTable } from './places_table';
+import { PlanView } from './plan';
 import { searchText } from './search_text';
 import { rankTable, strategyFacts } from './strategy';
-
-type Fact = [name: string, text: string];
 
 export class Details {
   readonly root = h('div', { class: 'jp-Autotrain-page' });
   readonly #why = h('ul', { class: 'jp-Autotrain-why' });
+  readonly #plan: PlanView;
   #shown = '';
   #version = 0;
 
   constructor(
     private readonly wire: RestWire,
     private readonly trans: TranslationBundle,
-  ) {}
+  ) {
+    this.#plan = new PlanView(wire.id, trans);
+  }
 
   /** Drawn where it is seen, and only where something has changed. */
   update(): void {
@@ -52,7 +56,10 @@ export class Details {
   #strategy(details: ExperimentDetails): HTMLElement {
     const facts = factList(strategyFacts(details, this.trans));
     const placed = this.wire.trials.filter(({ nodes, backend }) => nodes.length > 0 || backend);
-    return h('div', {}, facts, rankTable(details, placed.at(-1), this.trans));
+    const parts = [facts, rankTable(details, placed.at(-1), this.trans)];
+    if (!details.has_plan) return h('div', {}, ...parts);
+    void this.#plan.load();
+    return h('div', {}, ...parts, this.#plan.root);
   }
 
   async #loadWhy(): Promise<void> {
@@ -72,11 +79,6 @@ export class Details {
 
 function section(title: string, content: HTMLElement): HTMLElement {
   return h('section', { 'aria-label': title }, h('h4', { class: 'at-heading' }, title), content);
-}
-
-function factList(facts: readonly Fact[]): HTMLElement {
-  const parts = facts.flatMap(([name, text]) => [h('dt', {}, name), h('dd', {}, text)]);
-  return h('dl', { class: 'jp-Autotrain-facts-list' }, ...parts);
 }
 
 function resourceFacts({ resources, backends }: ExperimentDetails, trans: TranslationBundle): Fact[] {
