@@ -26,7 +26,7 @@ from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager.identity import ManagerIdentity
 
 HELD_EXIT_CODE = 3
-_DEADLINE_S = 20.0
+_DEADLINE_S = 60.0
 _MOST_STARTS = 5
 _LOOK_AGAIN_S = 0.05
 _LOG_LIMIT_BYTES = 5_000_000
