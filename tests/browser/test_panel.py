@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
 import pytest
 
+from jupyter_autotrain.cell.submission import kept_plan
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.store import Ingest, Store
 from tests.browser.conftest import ARTIFACTS, end_manager
 from tests.browser.jupyter_lab import until_layout_saved
@@ -138,6 +142,21 @@ def test_the_details_say_what_was_submitted_and_where_trials_run(page, store):
     panel.get_by_role("region", name="Strategy").get_by_text("8 workers").wait_for()
     panel.get_by_role("region", name="Header").get_by_text("nodes: 2").wait_for()
     panel.get_by_role("region", name="Why").get_by_text("manager").first.wait_for()
+
+
+def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
+    add(store, "p6", "planned")
+    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
+    plan = kept_plan(api.plan(graph, None, "8xH100", search="recursive_programming"))
+    bundle = Home(server.home).bundle("p6")
+    bundle.mkdir(parents=True, exist_ok=True)
+    (bundle / "plan.json").write_text(json.dumps(plan))
+    panel = open_panel(page, "p6")
+    panel.get_by_role("tab", name="Details").click()
+    strategy = panel.get_by_role("region", name="Strategy")
+    strategy.get_by_text(f"Plan of {plan['name']} on 8xH100").wait_for()
+    strategy.get_by_role("row", name="data parallel").first.wait_for()
+    strategy.get_by_label("The plan as code").get_by_text("import torch").wait_for()
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
