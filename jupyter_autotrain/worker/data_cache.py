@@ -6,7 +6,7 @@ ROOT/folders/DIGEST.json       {path: [size_bytes, mtime_ns]}; its own time is w
 ROOT/users/DIGEST/NAME         a trial that uses it: holds the path of its trial directory
 ROOT/blobs/SHA256              files that were received, of which folders hold hard links
 ROOT/parts/                    downloads that are not complete
-ROOT/lock                      locked (flock) while room is made
+ROOT/lock                      locked (flock) while room is made, and while an entry is taken into use
 ```
 
 Runs on the trial's side: only the standard library of Python 3.9.
@@ -65,13 +65,14 @@ class DataCache:
         Raises:
             DataError: It was written to, and another trial that runs uses it.
         """
-        is_used = self._users.is_used(digest)
-        self._users.add(digest, directory)
-        if not self._is_whole(digest):
-            self._remove_damaged(digest, is_used=is_used)
-            return False
-        os.utime(self._index(digest))
-        return True
+        with self._locked():  # what is found whole must not be removed before it is seen to be used
+            is_used = self._users.is_used(digest)
+            self._users.add(digest, directory)
+            if not self._is_whole(digest):
+                self._remove_damaged(digest, is_used=is_used)
+                return False
+            os.utime(self._index(digest))
+            return True
 
     def _remove_damaged(self, digest: str, *, is_used: bool) -> None:
         if is_used and os.path.exists(self._index(digest)):

@@ -195,6 +195,26 @@ def test_what_a_trial_is_about_to_use_stays(cache: DataCache, tmp_path: Path) ->
     assert used.exists()
 
 
+def test_an_entry_that_is_just_being_removed_is_not_taken_into_use(
+    cache: DataCache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry(cache, "a", 100)
+    answers: list[bool] = []
+    other = DataCache(cache.root)
+    user = threading.Thread(target=lambda: answers.append(other.use("a", str(tmp_path / "job"))))
+    remove = cache._remove
+
+    def remove_while_it_is_asked_for(digest: str) -> None:
+        user.start()
+        user.join(0.2)  # it would have its answer by then
+        remove(digest)
+
+    monkeypatch.setattr(cache, "_remove", remove_while_it_is_asked_for)
+    cache.make_room(8_000_000)
+    user.join()
+    assert answers == [False]
+
+
 def test_data_that_a_trial_wrote_to_while_another_uses_it_is_told(cache: DataCache, tmp_path: Path) -> None:
     folder = entry(cache, "a", 100)
     assert cache.use("a", str(tmp_path / "one"))
