@@ -31,7 +31,7 @@ def homes(tmp_path: Path) -> list[Home]:
 
 @pytest.fixture
 def start_timeout() -> float:
-    return 6.0
+    return 3.0
 
 
 @pytest.fixture
@@ -104,6 +104,6 @@ def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
     wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end", within_s=60)
     status = backend.poll([ref])[0]
     assert status.state is TrialState.FAILED
-    assert "did not give it 3 nodes at the same time within 6 s" in status.reason
+    assert "did not give it 3 nodes at the same time within 3 s" in status.reason
     wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone")
     wait_until(lambda: not cluster.store.list(JOBS, "default")[0], "the job that is deleted")

@@ -181,7 +181,12 @@ class ContainerStarter:
         message = folder / f"{run.name}.message"
         message.write_bytes(b"")
         message.chmod(0o666)
-        found = {"/etc/hosts": hosts_file, run.spec.get("terminationMessagePath", "/dev/termination-log"): message}
+        resolver = folder / "resolv.conf"
+        resolver.write_text("# no name server: then 127.0.0.1 is asked, where a name is refused at once\n")
+        found = {
+            "/etc/hosts": hosts_file, "/etc/resolv.conf": resolver,
+            run.spec.get("terminationMessagePath", "/dev/termination-log"): message,
+        }  # fmt: skip
         account = self._services.service_account(pod)
         if account:
             found["/var/run/secrets/kubernetes.io/serviceaccount"] = _written(folder / "account", account)
