@@ -17,8 +17,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.pool import pooling
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
-from jupyter_autotrain.backends.kubernetes.submission import planning
-from jupyter_autotrain.backends.kubernetes.submission.home_leftovers import HomeLeftovers
+from jupyter_autotrain.backends.kubernetes.submission import leftovers, planning, stored_experiments
 from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
@@ -149,12 +148,22 @@ class KubernetesBackend:
         return ref
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """What this home has in the namespace and in the storage, and none of these experiments needs."""
-        return HomeLeftovers(self._session, self._context.home).find(experiments)
+        """Objects of this home in the namespace that none of these experiments needs."""
+        return [str(one) for one in leftovers.find(self._session, experiments)]
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """Delete it."""
-        return HomeLeftovers(self._session, self._context.home).remove(experiments)
+        """Delete them."""
+        found = leftovers.find(self._session, experiments)
+        leftovers.remove(self._session.api, found)
+        return [str(one) for one in found]
+
+    def experiments_there(self) -> Mapping[str, int]:
+        """Those that have something in the storage of the profile."""
+        return stored_experiments.sizes(self._session, self._context.home)
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Delete what they have there."""
+        stored_experiments.remove(self._session, experiments)
 
     def _ref(self, program: TrialProgram) -> JobRef:
         trial = program.trial

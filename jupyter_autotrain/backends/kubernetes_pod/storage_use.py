@@ -35,9 +35,19 @@ def note(storage: str, user: str, sha256: str) -> None:
         pass
 
 
-def experiments(storage: str, home: str) -> list[str]:
-    """The names of the experiments of a home that have something there."""
-    return _names(f"{storage}/{_EXPERIMENTS}/{home}")
+def experiments(storage: str, home: str) -> dict[str, int]:
+    """The experiments of a home that have something there, with the bytes of what their trials keep."""
+    root = f"{storage}/{_EXPERIMENTS}/{home}"
+    return {name: _size(f"{root}/{name}") for name in _names(root)}
+
+
+def _size(folder: str) -> int:
+    total = 0
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with contextlib.suppress(FileNotFoundError):  # it was removed just now
+                total += os.lstat(f"{place}/{name}").st_size
+    return total
 
 
 def remove(storage: str, home: str, names: Sequence[str]) -> None:
@@ -50,7 +60,8 @@ def remove(storage: str, home: str, names: Sequence[str]) -> None:
     for name in names:
         folder = f"{storage}/{_EXPERIMENTS}/{home}/{os.path.basename(name)}"
         used.update(_names(f"{folder}/{_ARCHIVES}"))
-        shutil.rmtree(folder)
+        with contextlib.suppress(FileNotFoundError):  # it has nothing there
+            shutil.rmtree(folder)
     for sha256 in sorted(used):
         _remove_archive(storage, sha256)
 
@@ -78,7 +89,7 @@ def _names(folder: str) -> list[str]:
 
 
 def main(storage: str, arguments: Sequence[str]) -> None:
-    """Answer in a pod that has the volume: `list HOME` prints names as JSON, `remove HOME NAME...`."""
+    """Answer in a pod that has the volume: `list HOME` prints names and bytes as JSON, `remove HOME NAME...`."""
     do, home, *names = arguments
     if do == "remove":
         remove(storage, home, names)

@@ -73,16 +73,16 @@ class RemoteStorage:
             files.put(name, list, 0, _NOTHING)
             self._noted.add(name)
 
-    def experiments(self, home: str) -> Sequence[str]:
-        """Those that have noted what they use; none on a web server.
+    def experiments(self, home: str) -> Mapping[str, int]:
+        """Those that have noted what they use, which has no bytes; none on a web server.
 
         Raises:
             DataError: The server does not list them.
         """
         if not self._is_bucket:
-            return []
+            return {}
         names = self._files().names(f"{_EXPERIMENTS}{home}/")
-        return sorted({name.split("/")[2] for name in names})
+        return dict.fromkeys(sorted({name.split("/")[2] for name in names}), 0)
 
     def remove(self, home: str, experiments: Sequence[str]) -> None:
         """Remove their notes, and the archives that are in no note any more.
@@ -90,6 +90,8 @@ class RemoteStorage:
         Raises:
             DataError: The server does not remove them.
         """
+        if not self._is_bucket:
+            return
         files = self._files()
         own = [name for one in experiments for name in files.names(f"{_EXPERIMENTS}{home}/{one}/")]
         for name in own:

@@ -54,8 +54,8 @@ class Storage(Protocol):
         """
         ...
 
-    def experiments(self, home: str) -> Sequence[str]:
-        """The experiments of a home that have something there; none where that cannot be told.
+    def experiments(self, home: str) -> Mapping[str, int]:
+        """The experiments of a home that have something there, with its bytes; none where that cannot be told.
 
         Raises:
             BackendError: It cannot be asked.
@@ -64,7 +64,10 @@ class Storage(Protocol):
         ...
 
     def remove(self, home: str, experiments: Sequence[str]) -> None:
-        """Remove what experiments of a home have there, and the archives that no other uses; errors as above."""
+        """Remove what experiments of a home have there, and the archives that no other uses; errors as above.
+
+        One that has nothing there is passed over.
+        """
         ...
 
 

@@ -59,10 +59,10 @@ class VolumeStorage:
                     loader_pod.send(self._api, at, stream, sha256, user)
                 self._sent.add((sha256, user))
 
-    def experiments(self, home: str) -> Sequence[str]:
+    def experiments(self, home: str) -> Mapping[str, int]:
         """By the folders there."""
         with self._pod({}) as at:
-            return cast("list[str]", json.loads(loader_pod.ask(self._api, at, "list", home)))
+            return cast("dict[str, int]", json.loads(loader_pod.ask(self._api, at, "list", home)))
 
     def remove(self, home: str, experiments: Sequence[str]) -> None:
         """Their folders, and the archives that are in no other's."""
@@ -102,7 +102,7 @@ class MountedStorage:
         except OSError as error:
             raise DataError(f"{target} cannot be written: {error.strerror}.", "", "Look at the mount.") from error
 
-    def experiments(self, home: str) -> Sequence[str]:
+    def experiments(self, home: str) -> Mapping[str, int]:
         """By the folders there."""
         return storage_use.experiments(str(self._mounted()), home)
 

@@ -13,6 +13,7 @@ from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, text
 from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.submission.session import Session
 from jupyter_autotrain.core.json import JsonObject
 
 CLAIMS: Final = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
@@ -43,23 +44,22 @@ class ClusterLeftover:
         return f"{self.object_type.kind} {self.name} in namespace {self.namespace}"
 
 
-def find(api: KubernetesApi, namespace: str, home: str, experiments: Collection[str]) -> list[ClusterLeftover]:
+def find(session: Session, experiments: Collection[str]) -> list[ClusterLeftover]:
     """All of them, owners first. One request per kind.
 
     What has no experiment of its own (code that several share, a pod that writes to a volume) stays as long as the
     home has an experiment that may need it, unless all that owned it is gone.
 
     Args:
-        api: The cluster.
-        namespace: Of the profile.
-        home: The identity of the home.
+        session: The cluster.
         experiments: Ids of the experiments that may still need what is theirs.
 
     Raises:
         BackendError: The cluster does not answer, or refuses.
     """
     needed = {naming.label_value(experiment) for experiment in experiments}
-    listed = [(one, _of_home(api, one, namespace, home)) for one in OWN_TYPES]
+    namespace = session.namespace
+    listed = [(one, _of_home(session.api, one, namespace, session.home)) for one in OWN_TYPES]
     kept = {text(found, "metadata", "uid") for _, objects in listed for found in objects if _label(found) in needed}
     found = []
     for object_type, objects in listed:

@@ -41,16 +41,17 @@ def test_a_mounted_volume_loses_what_experiments_have_that_are_no_more(
     for stream, user in ((one, "a/x"), (two, "a/x"), (one, "a/y"), (one, "b/x")):
         storage.send(stream, stream.sha256, user)
     (tmp_path / "mount" / "experiments" / "a" / "x" / "1-1" / "checkpoints").mkdir(parents=True)
-    assert storage.experiments("a") == ["x", "y"]
-    storage.remove("a", ["x"])
-    assert (storage.experiments("a"), storage.experiments("b")) == (["y"], ["x"])
+    (tmp_path / "mount" / "experiments" / "a" / "x" / "1-1" / "checkpoints" / "step-1").write_bytes(bytes(100))
+    assert storage.experiments("a") == {"x": 100, "y": 0}
+    storage.remove("a", ["x", "never-was"])
+    assert (storage.experiments("a"), storage.experiments("b")) == ({"y": 0}, {"x": 0})
     archives = tmp_path / "mount" / "data" / "archives"
     assert [path.name for path in archives.iterdir() if path.is_dir()] == [one.sha256]
     storage.remove("a", ["y"])
     assert (archives / one.sha256).is_dir()  # the other home uses it
     storage.remove("b", ["x"])
     assert not (archives / one.sha256).exists()
-    assert storage.experiments("nobody") == []
+    assert storage.experiments("nobody") == {}
 
 
 def test_a_bucket_loses_what_experiments_have_that_are_no_more(streams: list[tar_stream.TarStream]) -> None:
@@ -60,9 +61,9 @@ def test_a_bucket_loses_what_experiments_have_that_are_no_more(streams: list[tar
         one, two = streams
         for stream, user in ((one, "a/x"), (two, "a/x"), (one, "b/x")):
             storage.send(stream, stream.sha256, user)
-        assert storage.experiments("a") == ["x"]
+        assert storage.experiments("a") == {"x": 0}
         storage.remove("a", ["x"])
-        assert (storage.experiments("a"), storage.experiments("b")) == ([], ["x"])
+        assert (storage.experiments("a"), storage.experiments("b")) == ({}, {"x": 0})
         files = RemoteFiles(place, KEYS)
         assert files.has(f"archives/{one.sha256}.tar", one.size_bytes)
         assert not files.has(f"archives/{two.sha256}.tar", two.size_bytes)
@@ -84,7 +85,8 @@ def test_a_web_server_lists_nothing_so_nothing_is_known_of_a_home(streams: list[
     with serving(FileServer()) as server:
         storage = RemoteStorage({"http": {"url": server.url}}, dict)
         storage.send(streams[0], streams[0].sha256, "a/x")
-        assert storage.experiments("a") == []
+        assert storage.experiments("a") == {}
+        storage.remove("a", ["x"])
 
 
 def test_homes_of_one_path_are_told_apart(tmp_path: Path) -> None:
