@@ -150,6 +150,8 @@ def _rows(
     if not fault:
         return
     report.damaged[table] = fault
+    if not _columns(source, table):
+        return  # SQLite does not know the table, so no other way leads to its rows
     yield from _read(source, f"{select} ORDER BY {', '.join(f'{key} DESC' for key in keys)}")
     if len(keys) == 1:
         yield from _by_number(source, target, table, keys[0], select)
