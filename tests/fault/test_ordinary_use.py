@@ -17,7 +17,7 @@ def soak(*options):
     return done.stdout
 
 
-@pytest.mark.parametrize("users", [1, 2, 3])
+@pytest.mark.parametrize("users", [1, 3])
 def test_everything_submitted_between_idle_exits_runs_and_the_store_stays_whole(users):
     told = soak("--rounds", 4, "--users", users, "--trials", 2, "--calm")
     assert f"experiments {4 * users}, trials {8 * users}, points compared {480 * users}, idle exits 4" in told
