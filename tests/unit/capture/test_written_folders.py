@@ -102,7 +102,7 @@ def trial(notebook, result_folder):
     directory = result_folder.parent / "trial"
     capture.write_bundle(captured, bundle)
     (directory / "work").mkdir(parents=True)
-    _link(f"{bundle}/files", f"{directory}/work")
+    _link(f"{bundle}/files", f"{directory}/work", f"{directory}/draft")
     return directory
 
 
@@ -114,7 +114,7 @@ def test_a_trial_writes_to_its_own_copy_and_links_to_what_it_reads(trial):
         file.write("two\n")
     assert (shipped / "data" / "log.csv").read_text() == "one\n"
     assert (work / "models").is_dir()
-    _link(str(shipped), str(work))  # as a second worker of the trial does
+    _link(str(shipped), str(work), f"{work}.draft")  # as a second worker of the trial does
     assert (work / "data" / "log.csv").read_text() == "one\ntwo\n"
     assert {path.name for path in (work / "data").iterdir()} == {"a.csv", "log.csv"}
 

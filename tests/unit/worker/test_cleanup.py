@@ -25,7 +25,7 @@ def trial(tmp_path: Path, bundle: Path) -> Path:
     directory = tmp_path / "trial"
     for folder in wire.FOLDERS:
         (directory / folder).mkdir(parents=True)
-    _link(f"{bundle}/files", f"{directory}/work")
+    _link(f"{bundle}/files", f"{directory}/work", f"{directory}/draft")
     for name in ("trial.json", "status.json.7.8.draft", "control/stop"):
         (directory / name).write_text("x")
     for name in ("stdout", "stderr"):
