@@ -38,7 +38,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
     if not (command.cwd / arguments.file).exists() and arguments.file in context.profiles()[0].names():
         check_backend(command, argparse.Namespace(name=arguments.file, words=[], json=arguments.json))
         return
-    parsed = header.parse_cell(f"--dry-run --file {shlex.quote(arguments.file)}", "", context)
+    parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
     backend = ", ".join(choice.profile.name for choice in parsed.header.choices)
     if arguments.json:
         write_json(command, {"file": arguments.file, "valid": True, "backend": backend})

@@ -241,11 +241,10 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
         example = f"{part}: [{{{example}}}]" if part == "task_roles" else f"{part}: {{{example}}}"
     if key == "resources.gpu_memory":
         example = "resources: {gpus: 1, gpu_memory: 16GB..}"
-    line = "--dry-run" if key.startswith("parallel") else ""
     needed = "launcher: torchrun\n" if key == "elastic" else ""
     if (section := key.partition(".")[0]) in {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller", "slurm"}:
         needed = f"backend: {section}\n"
-    found = parse(f"{needed}{example}\n---\n", line, cwd=tmp_path).header.model_fields_set
+    found = parse(f"{needed}{example}\n---\n", cwd=tmp_path).header.model_fields_set
     assert key.split(".")[0] in found <= {key.split(".")[0], "launcher", "backend"}
 
 
