@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import math
 import time
 from dataclasses import replace
 
@@ -25,6 +24,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _SETTLE_S = 15.0  # how long the end may take to come back after the grace
 _GONE_S = 60.0  # how long the cluster may take to delete the objects
+_LAST_GRACE_S = 1
 _LOOK_AGAIN_S = 0.02
 _REASON = "Cancelled on request."
 
@@ -92,16 +92,17 @@ class Canceller:
             for pod in self._tracker.view.pods_of(job):
                 if _is_ending(pod) and naming.uid_of(pod) not in hastened:
                     hastened.add(naming.uid_of(pod))
-                    await self._hasten(job, pod, grace_s)
+                    await self._hasten(job, pod)
             await asyncio.sleep(_LOOK_AGAIN_S)
 
-    async def _hasten(self, job: TrackedJob, pod: JsonObject, grace_s: float) -> None:
-        """Have a pod that is being deleted end after this grace: while its Python starts, it ignores SIGTERM.
+    async def _hasten(self, job: TrackedJob, pod: JsonObject) -> None:
+        """Have a pod that is being deleted end soon: the trial has had its grace, or has not begun.
 
-        Who may not delete single pods waits for the pod's own grace.
+        While its Python starts, a pod ignores SIGTERM: one that was just scheduled, or that a controller makes for a
+        trial that has ended. Who may not delete single pods waits for the pod's own grace.
         """
         options: JsonObject = {
-            "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": max(math.ceil(grace_s), 1),
+            "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": _LAST_GRACE_S,
             "preconditions": {"uid": naming.uid_of(pod)},
         }  # fmt: skip
         with contextlib.suppress(AutotrainError):
