@@ -34,9 +34,9 @@ export class PlanView {
     const { trans } = this;
     const sentences = [...plan.notes, ...plan.caveats];
     this.root.replaceChildren(
-      h('h5', {}, trans.__('Plan of %1 on %2', plan.name, plan.cluster.name)),
+      h('h5', { class: 'at-heading' }, trans.__('Plan of %1 on %2', plan.name, plan.cluster.name)),
       factList(planFacts(plan, trans)),
-      h('ul', { class: 'jp-Autotrain-why' }, ...sentences.map((text) => h('li', {}, text))),
+      ...(sentences.length > 0 ? [list(sentences)] : []),
       rankRows(plan, trans),
       candidateRows(plan, trans),
       h('pre', { class: 'at-log', tabindex: 0, 'aria-label': trans.__('The plan as code') }, plan.code),
@@ -84,6 +84,10 @@ function candidateRow(candidate: Candidate, trans: TranslationBundle): string[] 
   if (step_s === null) return [name, what, reason || trans.__('does not fit'), ''];
   const memory = memoryText(peak_memory_bytes ?? 0);
   return [name, what, seconds(step_s), fits ? memory : trans.__('%1, does not fit', memory)];
+}
+
+function list(sentences: readonly string[]): HTMLElement {
+  return h('ul', { class: 'jp-Autotrain-why' }, ...sentences.map((text) => h('li', {}, text)));
 }
 
 function table(caption: string, heads: readonly string[], rows: readonly string[][]): HTMLElement {
