@@ -24,10 +24,18 @@ globalThis.fetch = async (input, init) => {
   });
 };
 
-/** The newest request; fails where none has been made. */
+const given = new WeakSet<Asked>();
+
+/** The newest request, once there is one that was not given before. */
 export async function newest(): Promise<Asked> {
-  for (let i = 0; i < 5; i++) await turn();
-  const found = asked.at(-1);
-  if (!found) throw new Error('nothing has been asked');
-  return found;
+  const deadlineMs = Date.now() + 60_000;
+  for (;;) {
+    const found = asked.at(-1);
+    if (found && !given.has(found)) {
+      given.add(found);
+      return found;
+    }
+    if (Date.now() > deadlineMs) throw new Error('nothing has been asked');
+    await turn();
+  }
 }

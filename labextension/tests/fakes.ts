@@ -2,8 +2,9 @@
 
 import type { ChangeMessage, Changes, Follower, Following } from '../src/home/changes';
 
-/** Timers that pass when the test says so. */
+/** Timers that pass, and time that goes on, when the test says so. */
 export class Clock {
+  nowMs = 0;
   #next = 1;
   readonly #timers = new Map<number, { call: () => void; afterMs: number }>();
 
@@ -16,6 +17,14 @@ export class Clock {
     this.#timers.delete(id);
   };
 
+  /** Be the clock and the timers of the code under test. */
+  install(): void {
+    const { setTimeout, clearTimeout } = this;
+    const performance = { now: () => this.nowMs };
+    Object.assign(globalThis, { window: this, setTimeout, clearTimeout });
+    Object.defineProperty(globalThis, 'performance', { value: performance, configurable: true });
+  }
+
   get waiting(): number {
     return this.#timers.size;
   }
@@ -24,8 +33,10 @@ export class Clock {
   passAll(): number {
     const due = [...this.#timers.values()];
     this.#timers.clear();
+    const longestMs = Math.max(0, ...due.map(({ afterMs }) => afterMs));
+    this.nowMs += longestMs;
     for (const { call } of due) call();
-    return Math.max(0, ...due.map(({ afterMs }) => afterMs));
+    return longestMs;
   }
 }
 

@@ -15,15 +15,15 @@ beforeEach(() => {
   clock = new Clock();
   changes = new FakeChanges();
   asked.length = 0;
-  Object.assign(globalThis, { window: clock });
+  clock.install();
   PageConfig.setOption('baseUrl', 'http://lab.test/user/ada/');
   model = new ListModel(changes);
 });
 
 async function followed(): Promise<void> {
-  const following = model.follow();
+  await model.follow();
+  clock.passAll();
   await (await newest()).answer(EMPTY);
-  await following;
 }
 
 function change(kind: 'state' | 'metrics'): {
@@ -51,6 +51,23 @@ test('many changes become one request, and changes of metrics wait longer than t
   assert.ok(clock.passAll() <= 100);
   await newest();
   assert.equal(asked.length, 3);
+});
+
+test('changes that come faster than answers are shown nevertheless, and one request is under way at a time', async () => {
+  await followed();
+  changes.tell(change('state'));
+  clock.passAll();
+  const first = await newest();
+  for (let i = 0; i < 5; i++) {
+    changes.tell(change('state'));
+    clock.passAll();
+  }
+  assert.equal(asked.length, 2);
+  await first.answer({ ...EMPTY, total: 1 });
+  assert.equal(model.list?.total, 1);
+  clock.passAll();
+  await (await newest()).answer({ ...EMPTY, total: 2 });
+  assert.equal(model.list.total, 2);
 });
 
 test('another store, or too many changes, means that the list is loaded again', async () => {

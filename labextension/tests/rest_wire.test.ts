@@ -73,7 +73,7 @@ function contentOf({ url }: Asked): object {
 
 /** Answer all that is asked, until `isSeen`. */
 async function until(isSeen: () => boolean): Promise<void> {
-  const deadlineMs = performance.now() + 20_000;
+  const deadlineMs = performance.now() + 60_000;
   while (!isSeen()) {
     assert.ok(performance.now() < deadlineMs, 'it does not come');
     const one = asked.shift();
@@ -136,6 +136,14 @@ test('stopping is left to who confirms it', async () => {
   await turn();
   assert.deepEqual(stopped, [null, [1]]);
   assert.equal(session.stopping, false);
+  wire.dispose();
+});
+
+test('pictures are asked for once the experiment is known, however late that is', async () => {
+  const isOfPictures = ({ url }: Asked): boolean => url.pathname.endsWith('/pictures');
+  assert.equal(asked.some(isOfPictures), false);
+  await until(() => asked.some(isOfPictures));
+  assert.equal(session.experiment?.name, 'cats');
   wire.dispose();
 });
 

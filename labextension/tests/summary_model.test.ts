@@ -19,7 +19,7 @@ beforeEach(() => {
   changes = new FakeChanges();
   asked.length = 0;
   told = [];
-  Object.assign(globalThis, { window: clock });
+  clock.install();
   PageConfig.setOption('baseUrl', 'http://lab.test/');
   model = new SummaryModel(changes);
   model.ended.connect((_, ended) => told.push(...ended.map((each) => each.id)));
@@ -31,9 +31,9 @@ function listed(...ended: [string, number][]): object {
 }
 
 async function opened(...ended: [string, number][]): Promise<void> {
-  const following = model.follow();
+  await model.follow();
+  clock.passAll();
   await (await newest()).answer(listed(...ended));
-  await following;
 }
 
 async function changed(...ended: [string, number][]): Promise<void> {

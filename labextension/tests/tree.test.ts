@@ -3,7 +3,9 @@ import { test } from 'node:test';
 import { tagsIn } from '../src/sidebar/editor';
 import { NOTHING, extended, kept, neighbour, only, toggled } from '../src/sidebar/picked';
 import { orderOf } from '../src/sidebar/preferences';
+import { Selection } from '../src/actions/selection';
 import { fileName, sections, visibleRows } from '../src/sidebar/sections';
+import { TreeModel } from '../src/sidebar/tree_model';
 import { experiment } from './experiments';
 
 const RUNNING = experiment({ id: 'r', group: 'running', notebook: '/notebooks/a.ipynb' });
@@ -66,6 +68,21 @@ test('what is no longer listed is no longer chosen', () => {
   const picked = { focused: 'd', anchor: 'd', chosen: ['d', 'r'] };
   assert.deepEqual(kept(picked, new Set(['r'])).chosen, ['r']);
   assert.equal(kept(picked, new Set(['r', 'd'])), picked);
+});
+
+test('what is typed of tags and note stays when the list is loaded again', () => {
+  const tree = new TreeModel(new Selection());
+  const counted = { total: 1, groups: { running: 1, queued: 0, done: 0 }, tags: [], last_change_id: 1 };
+  const list = { ...counted, manager: { alive: true } };
+  const shown = { ...RUNNING, tags: ['paper'], note: 'short' };
+  tree.take({ ...list, experiments: [shown] }, 'state');
+  tree.edit('r');
+  assert.deepEqual(tree.draft, { id: 'r', tags: 'paper', note: 'short' });
+  tree.draft.note = 'longer';
+  tree.take({ ...list, experiments: [{ ...shown, group: 'done' }] }, 'state');
+  assert.equal(tree.draft.note, 'longer');
+  tree.endEdit();
+  assert.equal(tree.draft, null);
 });
 
 test('tags are read from a text with commas, each once', () => {

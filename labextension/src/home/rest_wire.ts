@@ -159,6 +159,7 @@ export class RestWire implements Wire, IDisposable {
     const [details, changed] = await this.#loadRows();
     const trials = this.#rows.rows();
     this.isDeleted = false;
+    if (!this.details) this.#notes.soon(0);
     this.details = details;
     this.trials = trials;
     this.#seq += 1;
@@ -183,8 +184,9 @@ export class RestWire implements Wire, IDisposable {
   }
 
   async #loadPictures(): Promise<void> {
+    if (!this.details) return; // asked again once they are there
     const pictures = await api.listPictures(this.id);
-    if (!this.details || pictures.length === 0) return;
+    if (pictures.length === 0) return;
     this.#seq += 1;
     const experiment = experimentOf(this.details, this.trials);
     this.#emit({ kind: 'frame', seq: this.#seq, experiment, trials: [], series: [], pictures });

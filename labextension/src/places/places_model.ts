@@ -35,6 +35,8 @@ export class PlacesModel {
   private timer = 0;
   private waiting: string[] = [];
   private asking = 0;
+  private asked = 0;
+  private shown = 0;
 
   constructor(private readonly changes: Changes) {}
 
@@ -142,8 +144,11 @@ export class PlacesModel {
   }
 
   private async load(): Promise<void> {
+    const number = ++this.asked;
     try {
       const found = await api.listPlaces();
+      if (number < this.shown) return; // a later request was answered before
+      this.shown = number;
       this.places = [...named(found.backends), ...others(found.backends)];
       this.faults = found.faults;
       this.error = '';

@@ -3,22 +3,22 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { annotate } from '../api/experiments';
-import type { Experiment } from '../api/experiments';
+import type { Draft } from './tree_model';
 
 interface Props {
-  experiment: Experiment;
+  /** Of the experiment. */
+  name: string;
+  draft: Draft;
   trans: TranslationBundle;
   onClose: () => void;
 }
 
-export function Editor({ experiment, trans, onClose }: Props): React.JSX.Element {
-  const [tags, setTags] = React.useState(experiment.tags.join(', '));
-  const [note, setNote] = React.useState(experiment.note);
+export function Editor({ name, draft, trans, onClose }: Props): React.JSX.Element {
   const [error, setError] = React.useState('');
 
   const save = async (): Promise<void> => {
     try {
-      await annotate(experiment.id, { tags: tagsIn(tags), note });
+      await annotate(draft.id, { tags: tagsIn(draft.tags), note: draft.note });
       onClose();
     } catch (refused) {
       setError(refused instanceof Error ? refused.message : String(refused));
@@ -27,7 +27,7 @@ export function Editor({ experiment, trans, onClose }: Props): React.JSX.Element
   return (
     <form
       className="jp-Autotrain-editor"
-      aria-label={trans.__('Tags and note of %1', experiment.name)}
+      aria-label={trans.__('Tags and note of %1', name)}
       onSubmit={(event) => {
         event.preventDefault();
         void save();
@@ -41,7 +41,7 @@ export function Editor({ experiment, trans, onClose }: Props): React.JSX.Element
         event.stopPropagation();
       }}
     >
-      <Fields tags={tags} note={note} setTags={setTags} setNote={setNote} trans={trans} />
+      <Fields draft={draft} trans={trans} />
       {error && <p role="alert">{error}</p>}
       <div className="jp-Autotrain-buttons">
         <button type="submit" className="jp-mod-styled jp-mod-accept">
@@ -55,15 +55,12 @@ export function Editor({ experiment, trans, onClose }: Props): React.JSX.Element
   );
 }
 
-interface FieldsProps {
-  tags: string;
-  note: string;
-  setTags: (text: string) => void;
-  setNote: (text: string) => void;
-  trans: TranslationBundle;
-}
-
-function Fields({ tags, note, setTags, setNote, trans }: FieldsProps): React.JSX.Element {
+function Fields({ draft, trans }: Pick<Props, 'draft' | 'trans'>): React.JSX.Element {
+  const [{ tags, note }, show] = React.useState(draft);
+  const change = (typed: Partial<Draft>): void => {
+    Object.assign(draft, typed);
+    show({ ...draft });
+  };
   return (
     <>
       <label>
@@ -73,7 +70,7 @@ function Fields({ tags, note, setTags, setNote, trans }: FieldsProps): React.JSX
           autoFocus
           value={tags}
           onChange={(event) => {
-            setTags(event.target.value);
+            change({ tags: event.target.value });
           }}
         />
       </label>
@@ -85,7 +82,7 @@ function Fields({ tags, note, setTags, setNote, trans }: FieldsProps): React.JSX
           maxLength={4000}
           value={note}
           onChange={(event) => {
-            setNote(event.target.value);
+            change({ note: event.target.value });
           }}
         />
       </label>

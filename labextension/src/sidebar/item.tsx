@@ -6,19 +6,21 @@ import type { Experiment } from '../api/experiments';
 import { Editor } from './editor';
 import { ended, facts } from './facts';
 import { Sparkline } from './sparkline';
+import type { Draft } from './tree_model';
 
 interface Props {
   experiment: Experiment;
   isChosen: boolean;
   isEntry: boolean;
-  isEdited: boolean;
+  /** What is typed of its tags and note, while they are edited. */
+  draft: Draft | null;
   trans: TranslationBundle;
   /** Stays the same from one drawing to the next, else every row is drawn again. */
   onEdited: () => void;
 }
 
 export const Item = React.memo(
-  ({ experiment, isChosen, isEntry, isEdited, trans, onEdited }: Props) => {
+  ({ experiment, isChosen, isEntry, draft, trans, onEdited }: Props) => {
     const told = facts(experiment, trans);
     const tags = experiment.tags.map((tag) => `#${tag}`);
     return (
@@ -43,8 +45,8 @@ export const Item = React.memo(
         {!experiment.final && (
           <progress aria-label={trans.__('Trials ended')} value={ended(experiment)} max={experiment.trials} />
         )}
-        {isEdited ? (
-          <Editor experiment={experiment} trans={trans} onClose={onEdited} />
+        {draft ? (
+          <Editor name={experiment.name} draft={draft} trans={trans} onClose={onEdited} />
         ) : (
           <Annotation tags={experiment.tags} note={experiment.note} />
         )}
@@ -54,7 +56,7 @@ export const Item = React.memo(
   (before, after) =>
     before.isChosen === after.isChosen &&
     before.isEntry === after.isEntry &&
-    before.isEdited === after.isEdited &&
+    before.draft === after.draft &&
     JSON.stringify(before.experiment) === JSON.stringify(after.experiment),
 );
 Item.displayName = 'Item';

@@ -5,6 +5,7 @@ import type { ISignal } from '@lumino/signaling';
 import { listExperiments } from '../api/experiments';
 import type { ExperimentList, ListQuery } from '../api/experiments';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { Refresher } from '../home/refresher';
 
 /** What the server gives at once. */
 export const MOST_LISTED = 200;
@@ -19,10 +20,8 @@ export class ListModel {
   query: ListQuery = { text: '', tag: '', sort: 'created', order: 'descending', limit: PAGE };
 
   private readonly signal = new Signal<this, void>(this);
+  private readonly refresher = new Refresher(() => this.load());
   private following: Following | null = null;
-  private timer = 0;
-  private dueMs = Infinity;
-  private loadedMs = -Infinity;
   private version = 0;
 
   constructor(private readonly changes: Changes) {}
@@ -44,13 +43,12 @@ export class ListModel {
       },
     });
     await this.following.ready;
-    await this.load();
+    this.refresher.soon(0);
   }
 
   /** Stop to follow, as where the sidebar is hidden. */
   rest(): void {
-    window.clearTimeout(this.timer);
-    this.dueMs = Infinity;
+    this.refresher.stop();
     this.following?.dispose();
     this.following = null;
   }
@@ -72,23 +70,12 @@ export class ListModel {
       this.signal.emit();
     }
     if (message.reset || message.changes.some((change) => change.kind === 'state'))
-      this.loadSoon(AFTER_STATE_MS);
-    else if (message.changes.some((change) => change.kind === 'metrics')) this.loadSoon(AFTER_METRICS_MS);
-  }
-
-  private loadSoon(afterMs: number): void {
-    const due = Math.max(this.loadedMs + afterMs, performance.now());
-    if (due >= this.dueMs) return;
-    this.dueMs = due;
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(() => {
-      void this.load();
-    }, due - performance.now());
+      this.refresher.soon(AFTER_STATE_MS);
+    else if (message.changes.some((change) => change.kind === 'metrics'))
+      this.refresher.soon(AFTER_METRICS_MS);
   }
 
   private async load(): Promise<void> {
-    this.dueMs = Infinity;
-    this.loadedMs = performance.now();
     const version = ++this.version;
     try {
       const list = await listExperiments(this.query);

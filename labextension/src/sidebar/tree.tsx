@@ -28,8 +28,8 @@ export function Tree(props: Props): React.JSX.Element {
     rowOf(root.current, id)?.focus();
   }, []);
   const onEdited = React.useCallback(() => {
-    const id = model.editing;
-    model.edit('');
+    const id = model.draft?.id ?? '';
+    model.endEdit();
     focus(id);
   }, [model, focus]);
   return (
@@ -108,7 +108,7 @@ function Branch(props: Props & { section: Section; onEdited: () => void }): Reac
               experiment={experiment}
               isChosen={chosen.has(experiment.id)}
               isEntry={entry === experiment.id}
-              isEdited={model.editing === experiment.id}
+              draft={model.draft?.id === experiment.id ? model.draft : null}
               trans={trans}
               onEdited={onEdited}
             />

@@ -9,10 +9,17 @@ import type { Picked } from './picked';
 import { sections, visibleRows } from './sections';
 import type { Grouping, Section } from './sections';
 
+/** What is typed of the tags and the note of an experiment. */
+export interface Draft {
+  readonly id: string;
+  tags: string;
+  note: string;
+}
+
 export class TreeModel {
   picked: Picked = NOTHING;
-  /** The experiment whose tags and note are edited; "": none. */
-  editing = '';
+  /** What is edited; kept here because a row that moves to another section is a new element. */
+  draft: Draft | null = null;
   folded: ReadonlySet<string> = new Set<string>();
 
   private experiments = new Map<string, Experiment>();
@@ -61,8 +68,15 @@ export class TreeModel {
     this.signal.emit();
   }
 
+  /** Begin to edit the tags and the note of an experiment. */
   edit(id: string): void {
-    this.editing = id;
+    const { tags, note } = this.experiments.get(id) ?? { tags: [], note: '' };
+    this.draft = { id, tags: tags.join(', '), note };
+    this.signal.emit();
+  }
+
+  endEdit(): void {
+    this.draft = null;
     this.signal.emit();
   }
 

@@ -5,6 +5,7 @@ import type { ISignal } from '@lumino/signaling';
 import { listExperiments } from '../api/experiments';
 import type { Experiment, Group } from '../api/experiments';
 import type { Changes, Following } from '../home/changes';
+import { Refresher } from '../home/refresher';
 
 const NEWEST = { text: '', tag: '', group: 'done', sort: 'ended', order: 'descending', limit: 20 } as const;
 const PAUSE_MS = 1000; // between two requests: what changes meanwhile is in one
@@ -14,8 +15,8 @@ export class SummaryModel {
 
   private readonly signal = new Signal<this, void>(this);
   private readonly endedSignal = new Signal<this, Experiment[]>(this);
+  private readonly refresher = new Refresher(() => this.load());
   private following: Following | null = null;
-  private timer = 0;
   /** What ended before the page opened is not told: the server's clock at the newest such end, then what was told. */
   private openedAtS: number | null = null;
   private readonly told = new Set<string>();
@@ -35,26 +36,18 @@ export class SummaryModel {
     if (this.following) return;
     this.following = this.changes.follow({
       onMessage: (message) => {
-        if (message.reset || message.changes.some((change) => change.kind === 'state')) this.loadSoon();
+        if (message.reset || message.changes.some((change) => change.kind === 'state'))
+          this.refresher.soon(PAUSE_MS);
       },
     });
     await this.following.ready;
-    await this.load();
+    this.refresher.soon(0);
   }
 
   rest(): void {
-    window.clearTimeout(this.timer);
-    this.timer = 0;
+    this.refresher.stop();
     this.following?.dispose();
     this.following = null;
-  }
-
-  private loadSoon(): void {
-    if (this.timer) return;
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
-      void this.load();
-    }, PAUSE_MS);
   }
 
   private async load(): Promise<void> {
