@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.browser.lab_page import DARK, LIGHT, in_theme
+
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 # A rule of a whole page: the parts of JupyterLab's page are JupyterLab's.
 NOT_OURS = ["region"]
-THEMES = ("JupyterLab Light", "JupyterLab Dark")
 RUN = """async ([selector, tags, off]) => {
     const rules = Object.fromEntries(off.map((rule) => [rule, { enabled: false }]));
     const options = { runOnly: { type: 'tag', values: tags }, rules, resultTypes: ['violations'] };
@@ -34,20 +35,9 @@ def violations(page: Any, selector: str) -> list[str]:
     return found
 
 
-def themed(page: Any, theme: str) -> None:
-    """Change the theme, and wait until the page is drawn in it."""
-    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-
-
 def broken(page: Any, selector: str) -> list[str]:
     """The rules that are broken in the light, and in the dark."""
-    found: list[str] = []
-    try:
-        for theme in THEMES:
-            themed(page, theme)
-            found += [f"{theme}: {each}" for each in violations(page, selector)]
-    finally:
-        themed(page, THEMES[0])
+    found = [f"{LIGHT}: {each}" for each in violations(page, selector)]
+    with in_theme(page, DARK):
+        found += [f"{DARK}: {each}" for each in violations(page, selector)]
     return found

@@ -5,18 +5,19 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect, sync_playwright
 
-from tests.browser.jupyter_lab import FLAGS, Server, chromium, end_manager, running_lab
-
-__all__ = ["ARTIFACTS", "Lab", "Server", "end_manager"]
+from jupyter_autotrain.store import Store
+from tests.browser.jupyter_lab import FLAGS, Server, chromium, running_lab
+from tests.browser.lab_page import ARTIFACTS, WAIT_MS, empty_page, picture, run_command
+from tests.browser.notebook_page import Notebook, opened_notebook
+from tests.browser.sidebar_page import empty_store, shown_sidebar
 
 _NOT_OURS = "Canceled future for "  # JupyterLab's own questions that a restarted kernel leaves without an answer
 _KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel"
-ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
 
 
 @pytest.fixture(scope="session")
@@ -30,8 +31,7 @@ def browser() -> Iterator[Any]:
     path = chromium()
     if path is None:
         pytest.skip("no Chromium here: set CHROMIUM to its path, or install the package chromium")
-    from playwright.sync_api import sync_playwright
-
+    expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
         yield opened
@@ -42,11 +42,38 @@ def browser() -> Iterator[Any]:
 def lab(browser, server, request) -> Iterator[Lab]:
     name = request.node.name.removeprefix("test_")[:60]
     context = browser.new_context(viewport={"width": 1180, "height": 1000}, device_scale_factor=1)
-    context.set_default_navigation_timeout(120_000)  # on a loaded machine a page takes a minute
+    context.set_default_timeout(WAIT_MS)
     opened = Lab(server, context.new_page(), name)
     yield opened
     opened.shut_down()
     context.close()
+
+
+@pytest.fixture
+def store(server) -> Iterator[Store]:
+    """The store of the home, empty before and after; no manager runs."""
+    with empty_store(server) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")  # to load a page takes longer than to use it
+def sidebar_page(browser, server) -> Iterator[Any]:
+    with empty_page(browser, server, height=900) as page:
+        yield page
+
+
+@pytest.fixture
+def sidebar(sidebar_page, store) -> Iterator[Any]:
+    """The sidebar over an empty home, in a page that the tests of a file share."""
+    with shown_sidebar(sidebar_page) as region:
+        yield region
+
+
+@pytest.fixture
+def notebook(browser, server, store, request) -> Iterator[Notebook]:
+    """A page for a notebook with no kernel."""
+    with opened_notebook(browser, server, request.node.name.removeprefix("test_")[:40]) as opened:
+        yield opened
 
 
 class Lab:
@@ -82,21 +109,21 @@ class Lab:
     def visit(self, page: Any) -> None:
         """Open the notebook, and nothing that was open before, in a page."""
         page.goto(f"{self.server.url}/lab/tree/{self.name}.ipynb?token={self.server.token}&reset")
-        page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.until_idle(page)
 
     def reload(self) -> None:
         """Reload the page, as a user does."""
         self.page.reload()
-        self.page.wait_for_selector(".jp-Notebook .jp-Cell", timeout=90_000)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
 
     def until_idle(self, page: Any = None) -> None:
         """Wait until the kernel is connected and idle."""
-        (page or self.page).wait_for_function(f"() => {_KERNEL}?.status === 'idle'", timeout=90_000)
+        (page or self.page).wait_for_function(f"() => {_KERNEL}?.status === 'idle'")
 
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
         """Run a command of JupyterLab without waiting for its end."""
-        self.page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [name, args or {}])
+        run_command(self.page, name, **(args or {}))
 
     def run_all(self) -> None:
         """Run all cells; returns at once."""
@@ -105,6 +132,14 @@ class Lab:
     def execute(self, code: str) -> None:
         """Run code in the notebook's kernel, beside the cells; returns at once."""
         self.page.evaluate(f"(code) => {{ {_KERNEL}.requestExecute({{code}}) }}", code)
+
+    def until_run(self) -> None:
+        """Wait until each cell has been run to its end."""
+        self.page.wait_for_function(
+            "() => window.jupyterapp.shell.currentWidget.content.model.sharedModel.cells"
+            ".every((cell) => cell.execution_count !== null)"
+        )
+        self.until_idle()
 
     def until_busy(self) -> None:
         """Wait until the kernel runs something."""
@@ -136,21 +171,21 @@ class Lab:
             source,
         )
 
-    def saved(self, marker: str, timeout_s: float = 30.0) -> str:
-        """Save the notebook until its file holds `marker`; gives the file's text."""
+    def saved(self, marker: str) -> str:
+        """Save the notebook until its file holds `marker`; gives the file's text, which nothing writes meanwhile."""
         path = self.server.notebooks / f"{self.name}.ipynb"
-        deadline_s = time.monotonic() + timeout_s
-        while marker not in path.read_text():
+        deadline_s = time.monotonic() + WAIT_MS / 1000
+        while True:
+            self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
+            if marker in (text := path.read_text()):
+                return text
             assert time.monotonic() < deadline_s, f"{marker!r} does not get into the notebook's file"
-            self.command("docmanager:save")
             self.page.wait_for_timeout(300)
-        return path.read_text()
 
-    def screenshot(self, name: str, page: Any = None) -> None:
+    def screenshot(self, name: str) -> None:
         """Keep a picture of the page, and one of the view alone."""
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        (page or self.page).screenshot(path=ARTIFACTS / f"{name}.png")
-        view = (page or self.page).locator(".autotrain").last
+        picture(self.page, name)
+        view = self.page.locator(".autotrain").last
         if view.count():
             view.screenshot(path=ARTIFACTS / f"{name}-view.png")
 

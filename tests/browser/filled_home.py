@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 from jupyter_autotrain.core.home import Home
-from tests.browser.jupyter_lab import Server, end_manager
-from tests.server.jupyter import Filler
-
-WAIT_MS = 120_000  # on a loaded machine a page takes a minute
+from tests.browser.jupyter_lab import Server
+from tests.browser.lab_page import empty_page
+from tests.server.jupyter import Filler, end_manager
 
 
 class FilledHome:
@@ -56,19 +54,9 @@ class FilledHome:
         fill.end("s4", 1, "FAILED", "ran out of memory: 2.1 GB of 2.0 GB; lower width or batch size")
         fill.store.close_experiment("s4", time.time())
 
-    @contextmanager
-    def page(self, browser: Any, path: str = "/lab") -> Iterator[Any]:
+    def page(self, browser: Any) -> AbstractContextManager[Any]:
         """A page of JupyterLab with nothing else open; it may not have raised an error when the context ends."""
-        context = browser.new_context(viewport={"width": 1400, "height": 1000})
-        context.set_default_timeout(WAIT_MS)
-        page = context.new_page()
-        errors: list[str] = []
-        page.on("pageerror", lambda error: errors.append(str(error)))
-        page.goto(f"{self.server.url}{path}?token={self.server.token}&reset")
-        page.wait_for_selector(".jp-LauncherCard")
-        yield page
-        context.close()
-        assert errors == []
+        return empty_page(browser, self.server, width=1400)
 
 
 def curve(seed: int, steps: int) -> list[float]:

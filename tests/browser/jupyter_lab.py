@@ -6,7 +6,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,10 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
-from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
+from tests.server.jupyter import end_manager, free_port
 
 FLAGS = [
     "--headless",
@@ -68,7 +65,7 @@ def running_lab(root: Path, *options: str, port: int = 0, base_url: str = "") ->
     notebooks.mkdir(parents=True, exist_ok=True)
     port = port or free_port()
     token = _kept_token(root)
-    _without_news(root / "config")
+    _write_settings(root / "config" / "labconfig")
     argv = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
     argv += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={notebooks}"]
     argv += [f"--ServerApp.base_url={base_url}/", "--LabApp.expose_app_in_browser=True", *options]
@@ -92,23 +89,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    """A port that nobody listens on now."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def end_manager(home: Home) -> None:
-    """Kill the manager of a home, where one lives."""
-    status = manager.status(home)
-    if status.alive:
-        process = psutil.Process(status.pid)
-        process.kill()
-        psutil.wait_procs([process], timeout=10)
 
 
 def wait_for(condition: Callable[[], bool], timeout_s: float, complaint: str) -> None:
@@ -139,17 +119,19 @@ def _kept_token(root: Path) -> str:
     return path.read_text()
 
 
-def _without_news(config: Path) -> None:
-    settings = config / "labconfig"
-    settings.mkdir(parents=True, exist_ok=True)
+def _write_settings(folder: Path) -> None:
+    """No news from elsewhere, and a notebook is saved only when a test says so."""
+    folder.mkdir(parents=True, exist_ok=True)
     disabled = {"@jupyterlab/apputils-extension:announcements": True}
-    (settings / "page_config.json").write_text(json.dumps({"disabledExtensions": disabled}))
+    (folder / "page_config.json").write_text(json.dumps({"disabledExtensions": disabled}))
+    defaults = {"@jupyterlab/docmanager-extension:plugin": {"autosave": False}}
+    (folder / "default_setting_overrides.json").write_text(json.dumps(defaults))
 
 
 def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:
     assert process.poll() is None, log.read_text()
     try:
-        with urllib.request.urlopen(f"{url}/api/status?token={token}", timeout=5) as answer:
+        with urllib.request.urlopen(f"{url}/api/status?token={token}", timeout=20) as answer:
             found: bool = answer.status == 200
             return found
     except OSError:
@@ -163,7 +145,7 @@ _LAYOUT = """async () => {
 }"""
 
 
-def until_layout_saved(page: Any, name: str, within_s: float = 60.0) -> None:
+def until_layout_saved(page: Any, name: str, within_s: float = 120.0) -> None:
     """Wait until the layout that a reload restores holds a widget; JupyterLab saves it some time after a change."""
     deadline_s = time.monotonic() + within_s
     while name not in page.evaluate(_LAYOUT):

@@ -19,10 +19,9 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
-from tests.browser.conftest import ARTIFACTS
 from tests.browser.jupyter_lab import Server
+from tests.browser.lab_page import new_page, picture, run_command
 
-WAIT_MS = 60_000
 OURS = "/jupyter-autotrain/"  # in the addresses of our scripts
 SCRIPT = "for step in range(3):\n    report(step=step, val_acc=step / 3)\n"
 OWN = f"%%autotrain digits\nobjective: maximize val_acc\n---\n{SCRIPT}"
@@ -45,8 +44,8 @@ class Notebook:
         """Write a notebook that nobody trusts, with these cells, and open it."""
         body = {"cells": [*cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
         Path(self.server.notebooks, self.name).write_text(json.dumps(body))
-        self.page.goto(f"{self.server.url}/lab?token={self.server.token}&reset", timeout=90_000)
-        self.page.wait_for_function("() => window.jupyterapp?.restored", timeout=90_000)
+        self.page.goto(f"{self.server.url}/lab?token={self.server.token}&reset")
+        self.page.wait_for_function("() => window.jupyterapp?.restored")
         self.page.evaluate(
             """async (path) => {
                 await window.jupyterapp.restored;
@@ -56,11 +55,11 @@ class Notebook:
             }""",
             self.name,
         )
-        self.page.wait_for_selector(".jp-Notebook .jp-Cell .cm-content", timeout=90_000)
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell .cm-content")
 
     def command(self, name: str, **args: object) -> None:
         """Run a command of JupyterLab without waiting for its end."""
-        self.page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [name, args])
+        run_command(self.page, name, **args)
 
     def open_panel_beside(self, experiment_id: str) -> Any:
         """Open the experiment's panel to the right of the notebook."""
@@ -74,34 +73,19 @@ class Notebook:
             experiment_id,
         )
         panel = self.page.locator(".jp-Autotrain-panel")
-        expect(panel.locator("canvas").first).to_be_visible(timeout=WAIT_MS)
+        expect(panel.locator("canvas").first).to_be_visible()
         return panel
-
-    def theme(self, name: str) -> None:
-        """Change the colours."""
-        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", name)
-        self.page.wait_for_selector(f"body[data-jp-theme-name='{name}']", state="attached")
 
     def screenshot(self, name: str) -> None:
         """Keep a picture of the page."""
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=ARTIFACTS / f"{name}.png")
+        picture(self.page, name)
 
 
 @contextmanager
 def opened_notebook(browser: Any, server: Server, name: str) -> Iterator[Notebook]:
     """A page to open a notebook in; no script of ours may fail in it."""
-    context = browser.new_context(viewport={"width": 1180, "height": 900})
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
-    notebook = Notebook(server, page, name)
-    try:
-        yield notebook
-        notebook.theme("JupyterLab Light")  # the server keeps it, for the next page too
-    finally:
-        context.close()
-    assert [error for error in errors if OURS in error] == []
+    with new_page(browser, height=900, ours=OURS) as page:
+        yield Notebook(server, page, name)
 
 
 def add(store: Store, server: Server, experiment_id: str, notebook: str) -> None:

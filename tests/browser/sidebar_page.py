@@ -14,7 +14,8 @@ from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from tests.browser.jupyter_lab import Server, end_manager
+from tests.browser.jupyter_lab import Server
+from tests.server.jupyter import end_manager
 
 
 @contextmanager
@@ -28,35 +29,18 @@ def empty_store(server: Server) -> Iterator[Store]:
         _empty(opened)
 
 
-class Page:
-    """A page of JupyterLab that several tests share: to load one takes longer than to use it."""
-
-    def __init__(self, browser: Any, server: Server) -> None:
-        self._context = browser.new_context(viewport={"width": 1180, "height": 900})
-        self._context.set_default_timeout(90_000)
-        self.page = self._context.new_page()
-        self.errors: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.goto(f"{server.url}/lab?token={server.token}&reset")
-        self.page.wait_for_selector(".jp-LauncherCard")
-
-    @contextmanager
-    def sidebar(self) -> Iterator[Any]:
-        """The sidebar's region over an empty home, with no question of an earlier test; no script may fail."""
-        page = self.page
-        while page.get_by_role("dialog").count():
-            page.keyboard.press("Escape")
-            page.wait_for_timeout(100)
-        page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
-        page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
-        region = page.get_by_role("region", name="Experiments")
-        region.get_by_label("Filter by name").fill("")
-        region.get_by_text("No experiment yet").wait_for()
-        yield region
-        assert self.errors == []
-
-    def close(self) -> None:
-        self._context.close()
+@contextmanager
+def shown_sidebar(page: Any) -> Iterator[Any]:
+    """The sidebar's region over an empty home, in a page in which earlier tests may have left something."""
+    while page.get_by_role("dialog").count():
+        page.keyboard.press("Escape")
+        page.wait_for_timeout(100)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
+    page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
+    region = page.get_by_role("region", name="Experiments")
+    region.get_by_label("Filter by name").fill("")
+    region.get_by_text("No experiment yet").wait_for()
+    yield region
 
 
 def group(sidebar: Any, name: str) -> Any:

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from tests.browser.accessibility import broken
 from tests.browser.filled_home import FilledHome
-from tests.browser.notebook_page import OWN, WAIT_MS, add, code_cell, opened_notebook, output
+from tests.browser.notebook_page import OWN, add, code_cell, opened_notebook, output
 from tests.browser.sidebar_page import empty_store
 
 pytestmark = pytest.mark.browser
@@ -36,8 +36,8 @@ def test_the_live_view_and_the_preview_of_a_plan_break_no_rule(lab):
     lab.open(SHOW, PLAN)
     lab.run_all()
     views = lab.page.locator(".autotrain")
-    expect(views.nth(1).get_by_role("heading").first).to_be_visible(timeout=90_000)
-    expect(views.first.locator("canvas").first).to_be_visible(timeout=90_000)
+    expect(views.nth(1).get_by_role("heading").first).to_be_visible()
+    expect(views.first.locator("canvas").first).to_be_visible()
     views.first.get_by_role("button", name="Settings").first.click()
     assert broken(lab.page, ".autotrain") == []
 
@@ -55,7 +55,7 @@ def test_the_panel_of_an_experiment_breaks_no_rule_on_any_of_its_pages(browser, 
         home.some_experiments()
         page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id: 's2'}) }")
         panel = page.locator(".jp-Autotrain-panel")
-        panel.locator("canvas").first.wait_for(timeout=60_000)
+        panel.locator("canvas").first.wait_for()
         pages = panel.get_by_role("tablist", name="Pages of the experiment").get_by_role("tab")
         assert pages.count() > 1
         for index in range(pages.count()):
@@ -69,9 +69,9 @@ def test_headers_badges_and_outputs_in_notebooks_break_no_rule(browser, server):
         kept = output(store, "a1")
         notebook.open(code_cell(FAULTY), code_cell(OWN, kept), code_cell(OWN, kept))
         page = notebook.page
-        expect(page.locator(".jp-Autotrain-fault").first).to_be_visible(timeout=WAIT_MS)
-        expect(page.locator(".jp-Autotrain-badge button")).to_have_count(2, timeout=WAIT_MS)
+        expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
+        expect(page.locator(".jp-Autotrain-badge button")).to_have_count(2)
         states = page.locator(".jp-Autotrain-run .autotrain").get_by_role("status")
-        expect(states).to_have_text([re.compile("Running")] * 2, timeout=WAIT_MS)
+        expect(states).to_have_text([re.compile("Running")] * 2)
         parts = [".jp-Autotrain-header", ".jp-Autotrain-faults", ".jp-Autotrain-badge", ".jp-Autotrain-run"]
         assert broken(page, ", ".join(parts)) == []

@@ -15,44 +15,20 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.store import Ingest, Store
-from tests.browser.conftest import ARTIFACTS, end_manager
+from jupyter_autotrain.store import Ingest
+from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
 
 pytestmark = pytest.mark.browser
-expect.set_options(timeout=30_000)  # a loaded machine must not fail what holds
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 OBJECTIVE = Objective("acc")
 
 
 @pytest.fixture
-def store(server) -> Iterator[Store]:
-    """The store of the home, empty; no manager runs."""
-    end_manager(Home(server.home))
-    with Store.open(Home(server.home)) as opened:
-        empty(opened)
-        yield opened
-        empty(opened)
-
-
-def empty(store: Store) -> None:
-    for experiment_id in store.ids():
-        store.delete_experiment(experiment_id)
-
-
-@pytest.fixture
 def page(browser, server, store) -> Iterator[Any]:
     """A page with nothing open; the test must have raised no error in it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 1500})
-    opened = context.new_page()
-    errors: list[str] = []
-    opened.on("pageerror", lambda error: errors.append(str(error)))
-    opened.goto(f"{server.url}/lab?token={server.token}&reset")
-    opened.wait_for_selector(".jp-LauncherCard", timeout=90_000)
-    yield opened
-    use_theme(opened, "JupyterLab Light")
-    assert errors == []
-    context.close()
+    with empty_page(browser, server, 1280, 1500) as opened:
+        yield opened
 
 
 def add(server, store, experiment_id, params, code="print(1)\n", ended=True):
@@ -85,21 +61,11 @@ def report(store, experiment_id, number, steps, cursor):
 
 
 def compare(page, ids):
-    page.evaluate("(ids) => { window.jupyterapp.commands.execute('autotrain:compare', {ids}) }", list(ids))
+    run_command(page, "autotrain:compare", ids=list(ids))
 
 
 def view_of(page):
     return page.locator(".at-compare:visible")
-
-
-def use_theme(page, theme):
-    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
-
-
-def picture(page, name):
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"{name}.png")
 
 
 def test_results_curves_and_what_differs_follow_live(page, server, store):
@@ -134,14 +100,20 @@ def test_results_curves_and_what_differs_follow_live(page, server, store):
     expect(results.get_by_role("row").nth(1)).to_contain_text("No experiment has the name")
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_comparison_is_operated_by_keyboard_and_follows_the_theme(page, server, store, theme):
-    use_theme(page, theme)
     runs = [f"{theme.split()[-1].lower()}{'s' * i}" for i in range(4)]  # a name that was there is numbered
     for i, run in enumerate(runs):
         code = f"import math\n\nx = {i}\n" + "".join(f"print({line})\n" for line in range(20))
         add(server, store, run, {"lr": 0.1**i, "width": 8 * i, "fast": i % 2 == 0}, code)
-    compare(page, runs)
+    with in_theme(page, theme):
+        compare(page, runs)
+        operate(page, runs)
+        picture(page, f"compare-{runs[0]}")
+
+
+def operate(page, runs):
+    """Go through the comparison of four runs with the keyboard."""
     view = view_of(page)
     tab = view.get_by_role("tab", name="acc")
     expect(tab).to_be_visible()
@@ -158,7 +130,6 @@ def test_the_comparison_is_operated_by_keyboard_and_follows_the_theme(page, serv
     expect(view.get_by_role("cell", name="x = 1", exact=True)).to_be_visible()
     view.get_by_role("button", name="Show 17 more lines").press("Enter")
     expect(view.get_by_role("cell", name="print(19)", exact=True)).to_be_visible()
-    picture(page, f"compare-{runs[0]}")
 
 
 def test_names_and_code_with_markup_are_shown_as_text(page, server, store):
@@ -189,13 +160,13 @@ def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server,
     compare(page, ["two", "one"])
     expect(view_of(page).get_by_role("region", name="Results")).to_contain_text("two")
     compare(page, ["one", "two"])
-    assert page.locator(".at-compare").count() == 1
+    expect(page.locator(".at-compare")).to_have_count(1)
 
 
 def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its_panel(page, server, store):
     for name, width in (("one", 8), ("two", 16)):
         add(server, store, name, {"lr": 0.1, "width": width}, f"x = {width}\n")
-    page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id: 'one'}) }")
+    run_command(page, "autotrain:open-experiment", id="one")
     page.get_by_role("tab", name="Code", exact=True).click()
     expect(page.get_by_role("cell", name="x = 8", exact=True)).to_be_visible()
     expect(page.get_by_text("The folder is another one.")).to_be_visible()

@@ -11,15 +11,17 @@ from playwright.sync_api import expect
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 from tests.browser.filled_home import FilledHome
-from tests.browser.jupyter_lab import end_manager, free_port, running_lab, wait_for
-from tests.server.jupyter import Filler
+from tests.browser.jupyter_lab import running_lab
+from tests.browser.lab_page import new_page, run_command
+from tests.browser.notebook_page import OURS
+from tests.browser.sidebar_page import item
+from tests.server.jupyter import Filler, end_manager, free_port
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]  # servers are started, one after another
 
 SIDEBAR = "#jp-autotrain-experiments"
 SHOW = "() => window.jupyterapp.commands.execute('autotrain:show-experiments')"
-LONG_MS = 120_000
-TRAINING = """%%autotrain endless
+TRAINING = """%%autotrain interrupted
 objective: maximize counted
 ---
 import time
@@ -37,25 +39,24 @@ def sidebar(page):
 def test_a_kernel_and_a_manager_that_die_stop_no_page_and_an_action_starts_the_manager_again(lab):
     lab.open("%load_ext jupyter_autotrain", TRAINING)
     lab.run_all()
-    expect(lab.view.get_by_text("Running").first).to_be_visible(timeout=LONG_MS)
+    expect(lab.view.get_by_text("Running").first).to_be_visible()
     lab.shut_down()
-    lab.page.wait_for_function(
-        "() => !window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel", timeout=LONG_MS
-    )
+    lab.page.wait_for_function("() => !window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel")
     shown = sidebar(lab.page)
-    value = shown.get_by_text("counted (last)").first
-    value.wait_for(timeout=LONG_MS)
+    row = item(shown, "interrupted")
+    value = row.get_by_text("counted (last)")
+    value.wait_for()
     before = value.inner_text()
-    expect(value).not_to_have_text(before, timeout=LONG_MS)
+    expect(value).not_to_have_text(before)
     end_manager(Home(lab.server.home))
-    expect(shown.get_by_text("The manager does not run")).to_be_visible(timeout=LONG_MS)
+    expect(shown.get_by_text("The manager does not run")).to_be_visible()
     with Store.open(Home(lab.server.home)) as store:
-        lab.command("autotrain:stop", {"id": store.find("endless").id})
+        lab.command("autotrain:stop", {"id": store.find("interrupted").id})
     dialog = lab.page.get_by_role("dialog")
-    expect(dialog).to_contain_text("The manager does not run; this starts it again.", timeout=LONG_MS)
+    expect(dialog).to_contain_text("The manager does not run; this starts it again.")
     dialog.get_by_role("button", name="Stop").click()
-    expect(shown.get_by_text("cancelled").first).to_be_visible(timeout=LONG_MS)
-    expect(shown.get_by_text("The manager does not run")).to_be_hidden(timeout=LONG_MS)
+    expect(row).to_have_attribute("data-state", "CANCELLED")
+    expect(shown.get_by_text("The manager does not run")).to_be_hidden()
 
 
 def fill(server):
@@ -65,27 +66,25 @@ def fill(server):
 def test_behind_a_base_url_pages_outlive_their_server_and_show_nothing_twice(browser, tmp_path):
     options = {"port": free_port(), "base_url": "/user/ada"}
     asked = []
-    with running_lab(tmp_path, **options) as server:
-        fill(server).done("a1", name="before the end")
-        context = browser.new_context()
-        context.set_default_timeout(LONG_MS)
-        pages = [context.new_page(), context.new_page()]
+    with new_page(browser, ours=OURS) as first:
+        pages = [first, first.context.new_page()]
+        with running_lab(tmp_path, **options) as server:
+            fill(server).done("a1", name="before the end")
+            for number, page in enumerate(pages):
+                page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+                page.on("websocket", lambda socket: asked.append(urlsplit(socket.url).path))
+                page.goto(f"{server.url}/lab/workspaces/w{number}?token={server.token}&reset")
+                page.wait_for_selector(".jp-LauncherCard")
+                sidebar(page).get_by_text("before the end").wait_for()
         for page in pages:
-            page.on("request", lambda request: asked.append(urlsplit(request.url).path))
-            page.on("websocket", lambda socket: asked.append(urlsplit(socket.url).path))
-            page.goto(f"{server.url}/lab/workspaces/w{pages.index(page)}?token={server.token}&reset")
-            page.wait_for_selector(".jp-LauncherCard", timeout=LONG_MS)
-            sidebar(page).get_by_text("before the end").wait_for(timeout=LONG_MS)
-    for page in pages:
-        page.locator(SIDEBAR).get_by_text("The server does not answer").wait_for(timeout=LONG_MS)
-    with running_lab(tmp_path, **options) as server:
-        fill(server).done("a2", name="after the start")
-        for page in pages:
-            shown = page.locator(SIDEBAR)
-            expect(shown.get_by_text("after the start")).to_have_count(1, timeout=LONG_MS)
-            expect(shown.get_by_text("The server does not answer")).to_be_hidden(timeout=LONG_MS)
-            expect(shown.get_by_text("before the end")).to_have_count(1)
-        context.close()
+            page.locator(SIDEBAR).get_by_text("The server does not answer").wait_for()
+        with running_lab(tmp_path, **options) as server:
+            fill(server).done("a2", name="after the start")
+            for page in pages:
+                shown = page.locator(SIDEBAR)
+                expect(shown.get_by_text("after the start")).to_have_count(1)
+                expect(shown.get_by_text("The server does not answer")).to_be_hidden()
+                expect(shown.get_by_text("before the end")).to_have_count(1)
     ours = [path for path in asked if "jupyter-autotrain/api" in path]
     assert "/user/ada/jupyter-autotrain/api/changes" in ours
     assert [path for path in ours if not path.startswith("/user/ada/jupyter-autotrain/api/")] == []
@@ -95,10 +94,10 @@ def test_what_one_tab_does_the_tab_of_another_user_shows(browser, server):
     with FilledHome(server) as home, home.page(browser) as ada, home.page(browser) as bob:
         home.some_experiments()
         for page in (ada, bob):
-            sidebar(page).get_by_text("flown birds").wait_for(timeout=LONG_MS)
-        ada.evaluate("() => { window.jupyterapp.commands.execute('autotrain:delete', {id: 's3'}) }")
-        ada.get_by_role("dialog").get_by_role("button", name="Delete").click(timeout=LONG_MS)
+            sidebar(page).get_by_text("flown birds").wait_for()
+        run_command(ada, "autotrain:delete", id="s3")
+        ada.get_by_role("dialog").get_by_role("button", name="Delete").click()
         for page in (ada, bob):
-            expect(page.locator(SIDEBAR).get_by_text("flown birds")).to_have_count(0, timeout=LONG_MS)
+            expect(page.locator(SIDEBAR).get_by_text("flown birds")).to_have_count(0)
             expect(page.locator(SIDEBAR).get_by_text("running dogs")).to_have_count(1)
-        wait_for(lambda: "s3" not in home.fill.store.ids(), 20, "the experiment is still in the store")
+        assert "s3" not in home.fill.store.ids()

@@ -1,10 +1,13 @@
 """The live view as a person meets it: what it shows, by mouse, by keyboard, by ear, in the light and in the dark."""
 
+import math
 import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+
+from tests.browser.lab_page import DARK, in_theme
 
 pytestmark = pytest.mark.browser
 
@@ -17,7 +20,7 @@ def shown(lab):
     (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
     lab.open(SHOW)
     lab.run_all()
-    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    expect(lab.view.locator("canvas").first).to_be_visible()
     return lab
 
 
@@ -40,7 +43,8 @@ def ink(lab):
 
 def brightness(lab):
     """The mean brightness of the labels left of the first chart, 0 to 255."""
-    return pixels(lab, "data[i]", "40") / pixels(lab, "1", "40")
+    drawn = pixels(lab, "1", "40")
+    return pixels(lab, "data[i]", "40") / drawn if drawn else math.nan
 
 
 def until(lab, condition):
@@ -57,19 +61,20 @@ def test_state_progress_best_trial_and_curves_are_seen(shown):
     expect(view.locator(".at-best")).to_contain_text(re.compile(r"Best val_acc \(last\) 0\.9\d+  trial \d+"))
     expect(view.get_by_role("tab")).to_have_text(["val_acc", "loss", "train/grad_norm", "All"])
     expect(shown.status).to_contain_text(re.compile(r"Running, 9 of 12 trials ended. Trial \d+: val_acc .* → 0\.9"))
-    assert ink(shown) > 2_000
+    until(shown, lambda: ink(shown) > 2_000)
     shown.page.mouse.move(5, 5)
     shown.screenshot("light")
     assert shown.errors == []
 
 
 def test_new_points_move_the_curves(shown):
+    until(shown, lambda: ink(shown) > 2_000)
     before = ink(shown)
     best = shown.view.locator(".at-best").inner_text()
     shown.execute("place.report(10, [('val_acc', step, step / 80) for step in range(25, 79)])")
     expect(shown.view.locator(".at-best")).not_to_have_text(best)
     expect(shown.status).to_contain_text("→ 0.975, still rising")
-    assert abs(ink(shown) - before) > 100
+    until(shown, lambda: abs(ink(shown) - before) > 100)
 
 
 def test_the_end_changes_the_state_and_refreshes_the_stored_card(shown):
@@ -169,15 +174,10 @@ def test_the_log_of_the_chosen_trial_is_followed(shown):
 
 
 def test_text_on_canvases_follows_the_dark_theme(shown):
-    assert brightness(shown) < 128
-    shown.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-    try:
-        shown.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
+    until(shown, lambda: brightness(shown) < 128)
+    with in_theme(shown.page, DARK):
         until(shown, lambda: brightness(shown) > 128)
         shown.screenshot("dark")
-    finally:
-        shown.command("apputils:change-theme", {"theme": "JupyterLab Light"})
-        shown.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
 
 
 def test_a_narrow_cell_is_still_readable(shown):
@@ -194,9 +194,9 @@ def test_a_reload_and_a_second_tab_show_the_same_picture(shown):
     shown.saved("widget-view+json")
     second = shown.page.context.new_page()
     shown.visit(second)
-    expect(second.locator(".autotrain .at-best").last).to_have_text(facts, timeout=30_000)
+    expect(second.locator(".autotrain .at-best").last).to_have_text(facts)
     shown.reload()
-    expect(shown.view.locator(".at-best")).to_have_text(facts, timeout=60_000)
+    expect(shown.view.locator(".at-best")).to_have_text(facts)
     expect(shown.view.locator(".at-trials tbody tr")).to_have_count(11)
     shown.execute("place.report(10, [('val_acc', 30, 0.99)])")
     expect(shown.view.locator(".at-best")).to_contain_text("0.99")
@@ -209,7 +209,7 @@ def test_a_handle_as_the_value_of_a_cell_is_a_view_and_its_trials_are_a_table(la
         "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nplace.experiment", "place.experiment.trials"
     )
     lab.run_all()
-    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    expect(lab.view.locator("canvas").first).to_be_visible()
     table = lab.page.locator(".jp-RenderedHTMLCommon table").last
     expect(table).to_contain_text("ran out of memory")
     lab.screenshot("values")
@@ -226,7 +226,7 @@ def test_the_log_of_each_rank_can_be_chosen(lab):
     lab.run_all()
     lab.view.get_by_text("Log of trial 1").click()
     log = lab.view.locator(".at-log").first
-    expect(log).to_contain_text("epoch 59", timeout=60_000)
+    expect(log).to_contain_text("epoch 59")
     lab.view.get_by_label("Rank whose log is shown").select_option("rank 2")
     expect(log).to_have_text("this is rank 2")
     lab.view.get_by_label("Rank whose log is shown").select_option("rank 0")
@@ -248,7 +248,7 @@ def test_trials_on_several_hosts_show_where_they_run_and_a_host_that_does_not_an
         "handle = place.experiment.show()"
     )
     lab.run_all()
-    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
+    expect(lab.view.locator("canvas").first).to_be_visible()
     rows = lab.view.locator("tr[data-trial]")
     expect(lab.view.get_by_role("columnheader", name="Runs on")).to_be_visible()
     for text in ("local", "lab: gpu1", "lab: gpu2"):

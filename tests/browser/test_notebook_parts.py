@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.store import Store
-from tests.browser.notebook_page import OWN, WAIT_MS, Notebook, add, code_cell, end, opened_notebook, output
-from tests.browser.sidebar_page import empty_store
+from tests.browser.lab_page import DARK, LIGHT, WAIT_MS, in_theme
+from tests.browser.notebook_page import OWN, add, code_cell, end, output
 
 pytestmark = pytest.mark.browser
 HEADER = """%%autotrain digits -j 2  # two at once
@@ -22,31 +20,18 @@ report(step=1, val_acc=0.5)
 """
 
 
-@pytest.fixture
-def store(server) -> Iterator[Store]:
-    with empty_store(server) as opened:
-        yield opened
-
-
-@pytest.fixture
-def notebook(browser, server, store, request) -> Iterator[Notebook]:
-    with opened_notebook(browser, server, request.node.name.removeprefix("test_")[:40]) as opened:
-        yield opened
-
-
 def test_a_header_is_coloured_checked_and_completed_with_no_kernel(notebook):
     notebook.open(code_cell(HEADER))
     page = notebook.page
-    expect(page.locator(".jp-Autotrain-header-key").first).to_have_text("objective", timeout=WAIT_MS)
+    expect(page.locator(".jp-Autotrain-header-key").first).to_have_text("objective")
     faults = page.get_by_role("list", name="Faults of the header")
-    expect(faults).to_contain_text("unknown key 'trails'; did you mean 'trials'?", timeout=WAIT_MS)
+    expect(faults).to_contain_text("unknown key 'trails'; did you mean 'trials'?")
     expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
     page.locator(".jp-Autotrain-fault").first.hover()
-    expect(page.locator(".jp-Autotrain-fault-tip")).to_contain_text("unknown key", timeout=WAIT_MS)
-    for theme in ("Light", "Dark"):
-        notebook.theme(f"JupyterLab {theme}")
-        notebook.screenshot(f"header-{theme.lower()}")
-    notebook.theme("JupyterLab Light")
+    expect(page.locator(".jp-Autotrain-fault-tip")).to_contain_text("unknown key")
+    for theme in (LIGHT, DARK):
+        with in_theme(page, theme):
+            notebook.screenshot(f"header-{theme.split()[-1].lower()}")
     page.get_by_text("trails").first.click()
     page.keyboard.press("End")
     page.keyboard.press("Shift+Home")
@@ -54,7 +39,7 @@ def test_a_header_is_coloured_checked_and_completed_with_no_kernel(notebook):
     complete(page, "on_rerun: ")
     page.keyboard.type("sto")
     complete(page, "on_rerun: stop")
-    expect(faults).to_have_count(0, timeout=WAIT_MS)
+    expect(faults).to_have_count(0)
 
 
 def complete(page, text):
@@ -71,19 +56,19 @@ def test_a_badge_tells_the_state_of_a_cells_last_run_and_opens_it(notebook, stor
     add(store, server, "b1", notebook.name)
     notebook.open(code_cell(OWN, output(store, "b1")), code_cell("1 + 1"))
     badge = notebook.page.locator(".jp-Autotrain-badge").get_by_role("button")
-    expect(badge).to_have_text("Running0/2", timeout=WAIT_MS)
+    expect(badge).to_have_text("Running0/2")
     expect(badge).to_have_attribute("title", "b1: Running, 0 of 2 trials ended. Open the experiment")
     notebook.screenshot("badge-light")
     end(store, "b1")
-    expect(badge).to_have_text("Succeeded", timeout=WAIT_MS)
-    notebook.theme("JupyterLab Dark")
-    notebook.screenshot("badge-dark")
+    expect(badge).to_have_text("Succeeded")
+    with in_theme(notebook.page, DARK):
+        notebook.screenshot("badge-dark")
     badge.click()
     panel = notebook.page.locator(".jp-Autotrain-panel")
-    expect(panel.locator(".at-name")).to_have_text("b1", timeout=WAIT_MS)
+    expect(panel.locator(".at-name")).to_have_text("b1")
     expect(badge).to_be_hidden()
     panel.get_by_role("button", name="Open Cell").click()
-    expect(badge).to_be_visible(timeout=WAIT_MS)
+    expect(badge).to_be_visible()
     expect(notebook.page.locator(".jp-Cell.jp-mod-active")).to_contain_text("%%autotrain digits")
 
 
@@ -94,7 +79,7 @@ def test_the_cell_of_an_experiment_is_opened(notebook, store, server):
     notebook.open(*filler, code_cell(OWN), code_cell("last = 1"))
     notebook.command("autotrain:open-cell", id="o1")
     active = notebook.page.locator(".jp-Cell.jp-mod-active")
-    expect(active).to_contain_text("%%autotrain digits", timeout=WAIT_MS)
+    expect(active).to_contain_text("%%autotrain digits")
     expect(active).to_be_in_viewport()
     notebook.command("autotrain:open-cell", id="o2")
-    expect(notebook.page.get_by_text("The notebook gone.ipynb is not there any more")).to_be_visible(timeout=WAIT_MS)
+    expect(notebook.page.get_by_text("The notebook gone.ipynb is not there any more")).to_be_visible()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from jupyter_autotrain.cell.submission import kept_plan
 from jupyter_autotrain.core.home import Home
@@ -15,48 +17,26 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resou
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import example_graphs
-from jupyter_autotrain.store import Ingest, Store
-from tests.browser.conftest import ARTIFACTS, end_manager
+from jupyter_autotrain.store import Ingest
 from tests.browser.jupyter_lab import until_layout_saved
+from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+
+pytestmark = pytest.mark.browser
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 OBJECTIVE = Objective("acc")
-WAIT_MS = 90_000
 
 
 @pytest.fixture
-def store(server) -> Iterator[Store]:
-    """The store of the home, empty, whatever other tests have left there; no manager runs."""
-    end_manager(Home(server.home))
-    with Store.open(Home(server.home)) as opened:
-        empty(opened)
-        yield opened
-        empty(opened)
-
-
-def empty(store: Store) -> None:
-    for experiment_id in store.ids():
-        store.delete_experiment(experiment_id)
-
-
-@pytest.fixture
-def page(browser, server, store):
+def page(browser, server, store) -> Iterator[Any]:
     """A page of JupyterLab with nothing open."""
-    context = browser.new_context(viewport={"width": 1180, "height": 1000})
-    page = context.new_page()
-    page.set_default_timeout(WAIT_MS)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{server.url}/lab?token={server.token}&reset", timeout=WAIT_MS)
-    page.wait_for_selector(".jp-LauncherCard")
-    yield page
-    assert errors == []
-    context.close()
+    with empty_page(browser, server) as opened:
+        yield opened
 
 
 def open_panel(page, experiment_id):
     """Open the panel of an experiment, as a click on it does."""
-    page.evaluate("(id) => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id}) }", experiment_id)
+    run_command(page, "autotrain:open-experiment", id=experiment_id)
     return page.locator(".jp-Autotrain-panel:visible")
 
 
@@ -85,7 +65,7 @@ def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, serv
     begin(store, "p1", 1, lr=0.1)
     report(store, "p1", 1, [0.1, 0.5])
     log = Home(server.home).trial("p1", 1, 1) / "stdout"
-    log.parent.mkdir(parents=True)
+    log.parent.mkdir(parents=True, exist_ok=True)
     log.write_text("10%\r100%\nloaded\n")
     panel = open_panel(page, "p1")
     panel.get_by_role("heading", name="cats").wait_for()
@@ -94,7 +74,7 @@ def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, serv
     panel.get_by_role("row", name="lr").wait_for()
     panel.get_by_text("Log of trial 1").click()
     panel.get_by_role("log").get_by_text("loaded").wait_for()
-    assert "10%" not in panel.get_by_role("log").text_content().replace("100%", "")
+    assert "10%\n" not in panel.get_by_role("log").text_content()
     with log.open("a") as file:
         file.write("epoch 2\n")
     panel.get_by_role("log").get_by_text("epoch 2").wait_for()
@@ -120,10 +100,10 @@ def test_an_open_panel_is_there_again_after_a_reload(page, store, server):
     add(store, "p3", "dogs")
     open_panel(page, "p3").get_by_role("heading", name="dogs").wait_for()
     open_panel(page, "p3")
-    assert page.locator(".jp-Autotrain-panel").count() == 1
+    expect(page.locator(".jp-Autotrain-panel")).to_have_count(1)
     until_layout_saved(page, "autotrain-panel:p3")
     page.goto(f"{server.url}/lab?token={server.token}")
-    page.locator(".jp-Autotrain-panel").get_by_role("heading", name="dogs").wait_for(timeout=90_000)
+    page.locator(".jp-Autotrain-panel").get_by_role("heading", name="dogs").wait_for()
     assert page.locator(".jp-Autotrain-panel").count() == 1
 
 
@@ -159,22 +139,18 @@ def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
     strategy.get_by_label("The plan as code").get_by_text("import torch").wait_for()
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_panel_follows_the_theme(page, store, theme):
-    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
     add(store, "p5", "curves", trials=6)
     for number in range(1, 5):
         begin(store, "p5", number, lr=0.1 * number, layers=number)
         report(store, "p5", number, [1 - 0.9 ** (step * number / 3) for step in range(40)])
-    panel = open_panel(page, "p5")
-    panel.locator(".at-chart canvas").wait_for()
-    panel.get_by_role("gridcell", name="0.4").wait_for()
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
     name = theme.split()[-1].lower()
-    page.screenshot(path=ARTIFACTS / f"panel-{name}.png")
-    panel.get_by_role("tab", name="Details").click()
-    panel.get_by_role("region", name="Header").wait_for()
-    page.screenshot(path=ARTIFACTS / f"panel-details-{name}.png")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
-    page.wait_for_selector("body[data-jp-theme-name='JupyterLab Light']", state="attached")
+    with in_theme(page, theme):
+        panel = open_panel(page, "p5")
+        panel.locator(".at-chart canvas").wait_for()
+        panel.get_by_role("gridcell", name="0.4").wait_for()
+        picture(page, f"panel-{name}")
+        panel.get_by_role("tab", name="Details").click()
+        panel.get_by_role("region", name="Header").wait_for()
+        picture(page, f"panel-details-{name}")

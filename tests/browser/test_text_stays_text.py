@@ -9,10 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.filled_home import FilledHome
+from tests.browser.lab_page import run_command
 
 pytestmark = pytest.mark.browser
 
-WAIT_MS = 60_000
 OURS = (".jp-Autotrain", ".jp-Autotrain-panel", ".at-compare", ".jp-AutotrainPlaces", ".Toastify", ".jp-Dialog")
 
 
@@ -35,10 +35,6 @@ def fill(home):
     filler.done("m2")
 
 
-def run(page, command, args):
-    page.evaluate("([name, args]) => { window.jupyterapp.commands.execute(name, args) }", [command, args])
-
-
 @pytest.fixture
 def profiles(server):
     """A file whose names and values are markup."""
@@ -52,38 +48,38 @@ def profiles(server):
 def test_markup_is_text_in_sidebar_panel_comparison_places_dialog_and_notification(browser, server, profiles):
     with FilledHome(server) as home, home.page(browser) as page:
         fill(home)
-        run(page, "autotrain:show-experiments", {})
+        run_command(page, "autotrain:show-experiments")
         shown = page.locator("#jp-autotrain-experiments")
         for where in ("name", "note"):
-            expect(shown).to_contain_text(script(where), timeout=WAIT_MS)
+            expect(shown).to_contain_text(script(where))
         the_panel(page)
-        run(page, "autotrain:compare", {"ids": ["m1", "m2"]})
-        expect(page.locator(".at-compare")).to_contain_text(script("name"), timeout=WAIT_MS)
-        expect(page.locator(".at-compare")).to_contain_text(script("key"), timeout=WAIT_MS)
-        run(page, "autotrain:show-places", {})
+        run_command(page, "autotrain:compare", ids=["m1", "m2"])
+        expect(page.locator(".at-compare")).to_contain_text(script("name"))
+        expect(page.locator(".at-compare")).to_contain_text(script("key"))
+        run_command(page, "autotrain:show-places")
         places = page.locator(".jp-AutotrainPlaces")
         for where in ("name", "profile"):
-            expect(places).to_contain_text(f">{where}", timeout=WAIT_MS)
-        run(page, "autotrain:stop", {"id": "m1"})
-        expect(page.get_by_role("dialog")).to_contain_text(script("name"), timeout=WAIT_MS)
+            expect(places).to_contain_text(f">{where}")
+        run_command(page, "autotrain:stop", id="m1")
+        expect(page.get_by_role("dialog")).to_contain_text(script("name"))
         page.keyboard.press("Escape")
         home.fill.end("m1", 2, "FAILED", script("reason"))
         home.fill.store.close_experiment("m1", time.time(), script("reason"))
-        expect(page.locator(".Toastify__toast").last).to_contain_text(script("name"), timeout=WAIT_MS)
+        expect(page.locator(".Toastify__toast").filter(has_text=script("name"))).to_be_visible()
         assert page.locator(", ".join(f"{each} img" for each in OURS)).count() == 0
         assert page.evaluate("() => document.documentElement.dataset.owned") is None
 
 
 def the_panel(page):
     """Each page of the panel of the experiment."""
-    run(page, "autotrain:open-experiment", {"id": "m1"})
+    run_command(page, "autotrain:open-experiment", id="m1")
     panel = page.locator(".jp-Autotrain-panel")
     for where in ("name", "key", "value", "metric", "reason"):
-        expect(panel).to_contain_text(script(where), timeout=WAIT_MS)
+        expect(panel).to_contain_text(script(where))
     panel.get_by_text("Log of trial").first.click()
-    expect(panel).to_contain_text(script("log"), timeout=WAIT_MS)
+    expect(panel).to_contain_text(script("log"))
     tabs = panel.get_by_role("tablist", name="Pages of the experiment").get_by_role("tab")
     for index in range(tabs.count()):
         tabs.nth(index).click()
     panel.get_by_role("tab", name="Code").click()
-    expect(panel).to_contain_text(script("code"), timeout=WAIT_MS)
+    expect(panel).to_contain_text(script("code"))

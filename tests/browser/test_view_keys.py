@@ -62,10 +62,9 @@ def press_all(lab, before):
 def live(lab):
     (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
     lab.open(LIVE, "'below'")
-    lab.execute("import place")
     lab.run_all()
-    expect(lab.view.locator("canvas").first).to_be_visible(timeout=60_000)
-    lab.until_idle()
+    expect(lab.view.locator("canvas").first).to_be_visible()
+    lab.until_run()
     return lab
 
 
@@ -91,8 +90,8 @@ def test_no_key_pressed_in_any_part_of_a_live_view_reaches_the_notebook(live):
 def test_no_key_pressed_in_a_plan_reaches_the_notebook(lab):
     lab.open(PLAN, "'below'")
     lab.run_all()
-    expect(lab.view.locator(".at-candidates tbody tr").first).to_be_visible(timeout=90_000)
-    lab.until_idle()
+    expect(lab.view.locator(".at-candidates tbody tr").first).to_be_visible()
+    lab.until_run()
     before = lab.page.evaluate(CELLS)
     parts = [
         lab.view.locator(".at-figures"),

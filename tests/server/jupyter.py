@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -53,7 +53,7 @@ class JupyterServer:
     def ask(self, method: str, path: str, **options: Any) -> requests.Response:
         """Ask with the server's token."""
         headers = {"Authorization": f"token {self.token}", **options.pop("headers", {})}
-        return requests.request(method, f"{self.api}{path}", headers=headers, timeout=60, **options)
+        return requests.request(method, f"{self.api}{path}", headers=headers, timeout=120, **options)
 
     def get(self, path: str, **query: Any) -> Any:
         """The JSON of an operation that must succeed."""
@@ -63,11 +63,7 @@ class JupyterServer:
 
     def end_manager(self) -> None:
         """Kill the manager of the home, where one lives."""
-        status = manager.status(self.home)
-        if status.alive:
-            process = psutil.Process(status.pid)
-            process.kill()
-            psutil.wait_procs([process], timeout=10)
+        end_manager(self.home)
 
 
 @contextmanager
@@ -75,9 +71,7 @@ def running_server(folder: Path, *options: str) -> Iterator[JupyterServer]:
     """Start a server, enabled by nothing but the installation; end it, and a manager that it has started."""
     root = folder / "notebooks"
     root.mkdir(parents=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     token = secrets.token_hex(16)
     environ = {
         **os.environ,
@@ -99,7 +93,7 @@ def running_server(folder: Path, *options: str) -> Iterator[JupyterServer]:
         yield server
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
         server.end_manager()
     assert "Traceback" not in log.read_text(), log.read_text()
 
@@ -109,11 +103,30 @@ def _wait_until_up(server: JupyterServer, log: Path) -> None:
     while True:
         assert server.process.poll() is None, log.read_text()
         assert time.monotonic() < deadline_s, log.read_text()
-        try:
-            if requests.get(f"{server.url}api/status?token={server.token}", timeout=5).status_code == 200:
+        with suppress(requests.ConnectionError, requests.Timeout):
+            if requests.get(f"{server.url}api/status?token={server.token}", timeout=120).status_code == 200:
                 return
-        except requests.ConnectionError:
-            time.sleep(0.05)
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A port that nobody listens on, outside of the range from which the system takes one for a connection."""
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def end_manager(home: Home) -> None:
+    """Kill the manager of a home, where one lives."""
+    status = manager.status(home)
+    if not status.alive:
+        return
+    with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+        process = psutil.Process(status.pid)
+        process.kill()
+        process.wait(60)
 
 
 class Filler:

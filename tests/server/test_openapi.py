@@ -69,7 +69,7 @@ def test_no_request_fails_or_is_answered_otherwise_than_described(server, descri
             )  # fmt: skip
             @given(case=operation.as_strategy(generation_mode=mode))
             def check(case):
-                case.call_and_validate(base_url=server.api, headers=headers)
+                case.call_and_validate(base_url=server.api, headers=headers, timeout=120)
 
             with suppress(Unsatisfiable) if mode.is_negative else nullcontext():
                 check()  # without parameters there is no wrong request

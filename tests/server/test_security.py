@@ -22,14 +22,14 @@ def test_every_operation_is_in_the_table_above(server):
 def test_who_is_not_logged_in_is_refused(server, method, path):
     body = {} if method != "GET" else None
     for query in ("", "?token=wrong"):
-        answer = requests.request(method, f"{server.api}{address(path)}{query}", timeout=20, json=body)
+        answer = requests.request(method, f"{server.api}{address(path)}{query}", timeout=120, json=body)
         assert problem_of(answer)["status"] == 403
 
 
 @pytest.mark.parametrize(("method", "path"), OPERATIONS)
 def test_another_origin_is_refused(server, session, method, path):
     headers = {"Origin": "https://elsewhere.example", "X-XSRFToken": xsrf_token(session)}
-    answer = session.request(method, f"{server.api}{address(path)}", headers=headers, timeout=20)
+    answer = session.request(method, f"{server.api}{address(path)}", headers=headers, timeout=120)
     assert answer.status_code in {403, 404}
     problem_of(answer)
 
@@ -38,7 +38,7 @@ def test_another_origin_is_refused(server, session, method, path):
 def session(server):
     """A browser's session: cookies, no token in its requests."""
     with requests.Session() as opened:
-        opened.get(f"{server.url}login?token={server.token}", timeout=20)
+        opened.get(f"{server.url}login?token={server.token}", timeout=120)
         yield opened
 
 
@@ -48,12 +48,12 @@ def xsrf_token(session):
 
 def test_a_browser_needs_the_token_against_forged_requests(server, session, filler):
     filler.done("x1")
-    assert session.get(f"{server.api}/experiments", headers={"Referer": server.url}, timeout=20).status_code == 200
+    assert session.get(f"{server.api}/experiments", headers={"Referer": server.url}, timeout=120).status_code == 200
     body = {"note": "forged"}
-    refused = session.patch(f"{server.api}/experiments/x1", json=body, timeout=20)
+    refused = session.patch(f"{server.api}/experiments/x1", json=body, timeout=120)
     assert problem_of(refused)["status"] == 403
     headers = {"X-XSRFToken": xsrf_token(session)}
-    allowed = session.patch(f"{server.api}/experiments/x1", json=body, headers=headers, timeout=20)
+    allowed = session.patch(f"{server.api}/experiments/x1", json=body, headers=headers, timeout=120)
     assert allowed.status_code == 200, allowed.text
 
 
@@ -64,26 +64,26 @@ def socket_address(server, query=""):
 @pytest.mark.parametrize("query", ["", "token=wrong"])
 def test_the_socket_refuses_who_is_not_logged_in(server, query):
     with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
-        websocket.create_connection(socket_address(server, query), timeout=20)
+        websocket.create_connection(socket_address(server, query), timeout=120)
 
 
 def test_the_socket_refuses_another_origin(server, session):
     cookies = "; ".join(f"{cookie.name}={cookie.value}" for cookie in session.cookies)
     with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
         websocket.create_connection(
-            socket_address(server), timeout=20, cookie=cookies, origin="https://elsewhere.example"
+            socket_address(server), timeout=120, cookie=cookies, origin="https://elsewhere.example"
         )
 
 
 @pytest.mark.parametrize("since", ["-1", "x", "1" * 30, "%00"])
 def test_the_socket_refuses_an_id_that_is_none(server, since):
     with pytest.raises(websocket.WebSocketBadStatusException, match="400"):
-        websocket.create_connection(socket_address(server, f"token={server.token}&since={since}"), timeout=20)
+        websocket.create_connection(socket_address(server, f"token={server.token}&since={since}"), timeout=120)
 
 
 def test_what_a_page_sends_is_bounded_and_means_nothing(server, filler):
     filler.done("x2")
-    opened = websocket.create_connection(socket_address(server, f"token={server.token}&since=0"), timeout=20)
+    opened = websocket.create_connection(socket_address(server, f"token={server.token}&since=0"), timeout=120)
     opened.send("{}")
     assert json.loads(opened.recv())["last_id"] > 0
     opened.send("x" * 100_000)
@@ -134,7 +134,7 @@ def test_a_read_only_authorizer_is_respected(read_only_server):
             body = {"action": "rerun"} if method == "POST" else {}
             answer = server.ask(method, address(path, experiment="a1"), json=body)
             assert problem_of(answer)["status"] == 403, (method, path)
-    opened = websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=20)
+    opened = websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=120)
     assert json.loads(opened.recv())["last_id"] > 0
     opened.close()
     assert server.get("/experiments")["total"] == 1
@@ -161,7 +161,7 @@ def test_a_home_that_others_can_write_to_is_refused(read_only_server, shared_hom
             expected = {403} if method == "GET" and not path.endswith("/series") else {400, 403}
             assert problem_of(answer)["status"] in expected, (method, path)
     with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
-        websocket.create_connection(socket_address(read_only_server, f"token={read_only_server.token}"), timeout=20)
+        websocket.create_connection(socket_address(read_only_server, f"token={read_only_server.token}"), timeout=120)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
@@ -175,13 +175,13 @@ def names(server):
 
 
 def changes_of(server):
-    return websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=20)
+    return websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=120)
 
 
 def test_tabs_of_two_users_at_once_show_each_user_what_is_theirs(server, read_only_server, filler):
-    ours = websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=20)
+    ours = websocket.create_connection(socket_address(server, f"token={server.token}"), timeout=120)
     theirs = websocket.create_connection(
-        socket_address(read_only_server, f"token={read_only_server.token}"), timeout=20
+        socket_address(read_only_server, f"token={read_only_server.token}"), timeout=120
     )
     told = json.loads(theirs.recv())["last_id"]
     json.loads(ours.recv())
@@ -198,8 +198,8 @@ def test_tabs_of_two_users_at_once_show_each_user_what_is_theirs(server, read_on
 def test_the_token_and_the_session_of_one_user_open_nothing_of_another(server, session, read_only_server):
     refused = read_only_server.ask("GET", "/experiments", headers={"Authorization": f"token {server.token}"})
     assert problem_of(refused)["status"] == 403
-    assert session.get(f"{server.api}/experiments", headers={"Referer": server.url}, timeout=20).status_code == 200
+    assert session.get(f"{server.api}/experiments", headers={"Referer": server.url}, timeout=120).status_code == 200
     headers = {"Referer": read_only_server.url}
-    assert session.get(f"{read_only_server.api}/experiments", headers=headers, timeout=20).status_code == 403
+    assert session.get(f"{read_only_server.api}/experiments", headers=headers, timeout=120).status_code == 403
     with pytest.raises(websocket.WebSocketBadStatusException, match="403"):
-        websocket.create_connection(socket_address(read_only_server, f"token={server.token}"), timeout=20)
+        websocket.create_connection(socket_address(read_only_server, f"token={server.token}"), timeout=120)

@@ -66,7 +66,7 @@ def raw(server, method, path):
     text = f"{method} {BASE_URL}jupyter-autotrain/api{path} HTTP/1.1\r\nHost: {host}:{port}\r\n"
     text += f"Authorization: token {server.token}\r\nConnection: close\r\n"
     text += "\r\n" if method == "GET" else "Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
-    with socket.create_connection((host, int(port)), timeout=20) as connection:
+    with socket.create_connection((host, int(port)), timeout=120) as connection:
         connection.sendall(text.encode("latin-1"))
         answer = b""
         while block := connection.recv(65_536):

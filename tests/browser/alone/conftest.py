@@ -128,7 +128,7 @@ class Alone:
         """Wait until the page has painted twice."""
         self.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
-    def until(self, condition: Callable[[], bool], timeout_s: float = 20.0) -> None:
+    def until(self, condition: Callable[[], bool], timeout_s: float = 120.0) -> None:
         """Look again with each frame that the page paints, until the condition holds."""
         deadline_s = time.monotonic() + timeout_s
         while not condition():

@@ -17,6 +17,7 @@ ENDS = {
 @pytest.fixture
 def place(make_place):
     made = make_place(trials=14)
+    made.began_s = time.time()
     made.fill(ended=6, running=2)
     for number, (state, reason) in enumerate(ENDS.items(), start=9):
         made.begin(number, lr=0.01 * number, width=32, dropout=0.1)
@@ -84,8 +85,8 @@ def test_columns_of_metrics_and_parameters_are_chosen_by_keyboard(alone, place):
 
 def test_pointing_at_a_row_shows_its_curve_and_pointing_at_a_curve_its_row(alone, place):
     page = alone().show(place)
-    page.painted()
     green = (27, 158, 119)
+    page.until(lambda: page.ink(green, 25) > 0)
     before = page.ink(green, 25)
     row(page, 3).hover()
     page.until(lambda: page.ink(green, 25) > 1.5 * before)
@@ -137,7 +138,7 @@ def test_a_pinned_trial_stands_on_top_below_the_best(alone, place):
 
 
 def test_a_trial_is_stopped_at_once_when_it_is_young(alone, place):
-    page = alone().show(place)
+    page = alone().show(place, now_s=place.began_s)
     row(page, 7).get_by_role("button", name="Stop trial 7").click()
     assert {"kind": "stop", "trials": [7]} in page.sent
     expect(row(page, 7)).to_contain_text("Stopping")
