@@ -8,10 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.core.states import TrialState
 from tests.browser.accessibility import broken
 from tests.browser.filled_home import FilledHome
+from tests.browser.lab_page import empty_page, picture, run_command
 from tests.browser.notebook_page import OWN, add, code_cell, opened_notebook, output
-from tests.browser.sidebar_page import empty_store
+from tests.browser.sidebar_page import add as add_row
+from tests.browser.sidebar_page import empty_store, item
 
 pytestmark = pytest.mark.browser
 
@@ -71,7 +74,77 @@ def test_headers_badges_and_outputs_in_notebooks_break_no_rule(browser, server):
         page = notebook.page
         expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
         expect(page.locator(".jp-Autotrain-badge button")).to_have_count(2)
-        states = page.locator(".jp-Autotrain-run .autotrain").get_by_role("status")
-        expect(states).to_have_text([re.compile("Running")] * 2)
+        for index in range(2):
+            run = page.locator(".jp-Autotrain-run").nth(index)
+            run.evaluate("(element) => element.scrollIntoView()")  # what was never in sight has no view yet
+            expect(run.locator(".autotrain").get_by_role("status")).to_have_text(re.compile("Running"))
         parts = [".jp-Autotrain-header", ".jp-Autotrain-faults", ".jp-Autotrain-badge", ".jp-Autotrain-run"]
         assert broken(page, ", ".join(parts)) == []
+
+
+DIALOGS = [
+    ("autotrain:stop", {"id": "s2"}, "Stop running dogs"),
+    ("autotrain:retry", {"id": "s4"}, "Retry broken fish"),
+    ("autotrain:rerun", {"id": "s3"}, "Rerun flown birds"),
+    ("autotrain:delete", {"id": "s3"}, "Delete flown birds"),
+    ("autotrain:open-experiment", {}, "running dogs"),
+    ("autotrain:compare", {"ids": []}, "No experiment is chosen."),
+]
+
+
+def test_the_questions_break_no_rule(browser, server):
+    with FilledHome(server) as home, home.page(browser) as page:
+        home.some_experiments()
+        for command, args, text in DIALOGS:
+            run_command(page, command, **args)
+            expect(page.get_by_role("dialog")).to_contain_text(text)
+            assert broken(page, ".jp-Dialog-content") == [], command
+            page.keyboard.press("Escape")
+            expect(page.get_by_role("dialog")).to_have_count(0)
+
+
+def test_the_editor_of_tags_and_note_breaks_no_rule(sidebar, store):
+    add_row(store, "e1", "edited", [0.5], TrialState.SUCCEEDED)
+    row = item(sidebar, "edited")
+    expect(row).to_have_attribute("data-state", "SUCCEEDED")
+    row.press("F2")
+    row.get_by_role("textbox", name="Tags").fill("a tag, another")
+    assert broken(sidebar.page, "#jp-autotrain-experiments") == []
+    picture(sidebar.page, "editor")
+    row.get_by_role("button", name="Save").click()
+    row.get_by_text("another").wait_for()
+    assert broken(sidebar.page, "#jp-autotrain-experiments") == []
+
+
+@pytest.fixture
+def profile(server):
+    """A profile of the user's own, which can be edited and removed."""
+    path = server.home.parent / "config" / "backends.yaml"
+    path.write_text("own:\n  type: debug\n")
+    yield
+    path.unlink(missing_ok=True)
+
+
+def test_the_places_their_form_and_their_question_break_no_rule(browser, server, store, profile):
+    with empty_page(browser, server) as page:
+        run_command(page, "autotrain:show-places")
+        places = page.get_by_role("region", name="Places")
+        local = places.get_by_role("region", name="local", exact=True)
+        local.get_by_text(re.compile("^Usable")).wait_for()
+        local.get_by_role("button", name="Check local").click()
+        local.get_by_text("It works: a trial ran there").wait_for()
+        assert broken(page, ".jp-AutotrainPlaces") == []
+        places.get_by_role("button", name="Add a place").click()
+        form = places.get_by_role("group", name="New place")
+        form.get_by_label("Kind of place").select_option("ssh")
+        form.get_by_label(re.compile("^Name")).fill("box")
+        form.get_by_label(re.compile("^port")).fill("many")
+        form.get_by_role("button", name="Save").click()
+        expect(form.get_by_label(re.compile("^hosts"))).to_have_attribute("aria-invalid", "true")
+        assert broken(page, ".jp-AutotrainPlaces") == []
+        picture(page, "places-faults")
+        form.get_by_role("button", name="Cancel").click()
+        places.get_by_role("button", name="Remove own").click()
+        expect(page.get_by_role("dialog")).to_contain_text("Remove own?")
+        assert broken(page, ".jp-Dialog-content") == []
+        page.keyboard.press("Escape")

@@ -95,6 +95,18 @@ def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead
     assert manager.status(Home(server.home)).alive
 
 
+def test_the_button_above_the_list_shows_the_places(sidebar):
+    sidebar.get_by_role("button", name="Places", exact=True).click()
+    places = sidebar.page.get_by_role("region", name="Places")
+    expect(places.get_by_role("region", name="local", exact=True)).to_contain_text("Usable")
+
+
+def test_all_controls_above_the_list_are_of_one_height(sidebar):
+    controls = sidebar.get_by_role("search").locator("input, select, button")
+    heights = controls.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().height)")
+    assert set(heights) == {28}
+
+
 def test_what_is_refused_in_the_question_stays(sidebar, store):
     add(store, "d1", "asked-about", [0.5], TrialState.SUCCEEDED)
     row = ended(item(sidebar, "asked-about"))

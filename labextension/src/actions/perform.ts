@@ -11,6 +11,7 @@ import { actionTexts } from './texts';
 
 const OPEN = 'autotrain:open-experiment';
 const MOST_NAMED = 10;
+const TOLD_MS = 8000;
 
 interface Services {
   commands: CommandRegistry;
@@ -23,7 +24,7 @@ interface Target {
 }
 
 /**
- * Ask whether to do it, do it, and tell what went wrong.
+ * Ask whether to do it to those that it fits, do it, and tell what went wrong.
  * @param trials Numbers of trials, where not all are meant.
  * @returns Whether the action was asked of the server.
  */
@@ -36,9 +37,13 @@ export async function perform(
   const { trans } = services;
   try {
     const experiments = await Promise.all(ids.map(showExperiment));
-    const fitting = experiments.filter((experiment) => fits(action, experiment));
-    const isManagerDead = experiments.some((experiment) => !experiment.manager.alive);
-    const targets = fitting.length ? fitting : experiments; // the server says what is wrong with them
+    const targets = experiments.filter((experiment) => fits(action, experiment));
+    if (!targets.length) {
+      const { refusal } = actionTexts(trans, described(trans, experiments, trials))[action];
+      Notification.info(refusal, { autoClose: TOLD_MS });
+      return false;
+    }
+    const isManagerDead = targets.some((target) => !target.manager.alive);
     if (!(await isConfirmed(trans, action, targets, { trials, isManagerDead }))) return false;
     await Promise.all(targets.map((target) => performOne(services, action, target, trials)));
     return true;
@@ -69,7 +74,7 @@ async function isConfirmed(
 
 function described(trans: TranslationBundle, targets: Target[], trials: number[] | undefined): string {
   const name = targets[0]?.name ?? '';
-  if (targets.length > 1) return trans.__('%1 experiments', targets.length);
+  if (targets.length !== 1) return trans.__('%1 experiments', targets.length);
   if (!trials) return name;
   if (trials.length === 1) return trans.__('trial %1 of %2', trials[0], name);
   return trans.__('%1 trials of %2', trials.length, name);

@@ -8,6 +8,7 @@ import type { LabIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Action } from '../api/actions';
 import { fits } from './fitting';
+import { isKey } from './key';
 import { perform } from './perform';
 import { ISelection, Selection } from './selection';
 import { actionTexts } from './texts';
@@ -67,9 +68,8 @@ export const actionsPlugin: JupyterFrontEndPlugin<void> = {
           args.isPalette ? trans.__('%1 Selected Experiments', texts[action].label) : texts[action].label,
         icon: (args) => (args.isPalette ? undefined : ICONS[action]),
         describedBy: { args: ARGS },
-        isEnabled: (args) => typeof args.id === 'string' || meant(selection, action).length > 0,
-        execute: (args) =>
-          perform({ commands, trans }, action, idsOf(args, selection, action), trialsOf(args)),
+        isEnabled: (args) => typeof args.id === 'string' || isOffered(args, selection, action),
+        execute: (args) => perform({ commands, trans }, action, idsOf(args, selection), trialsOf(args)),
       });
       palette?.addItem({ command, category: trans.__('Autotrain'), args: { isPalette: true } });
     }
@@ -80,14 +80,13 @@ export const actionsPlugin: JupyterFrontEndPlugin<void> = {
   },
 };
 
-function meant(selection: Selection, action: Action): string[] {
-  return selection.experiments
-    .filter((experiment) => fits(action, experiment))
-    .map((experiment) => experiment.id);
+/** A key that is pressed where the action fits none is answered with the reason. */
+function isOffered(args: ReadonlyPartialJSONObject, selection: Selection, action: Action): boolean {
+  return isKey(args) || selection.experiments.some((experiment) => fits(action, experiment));
 }
 
-function idsOf(args: ReadonlyPartialJSONObject, selection: Selection, action: Action): string[] {
-  return typeof args.id === 'string' ? [args.id] : meant(selection, action);
+function idsOf(args: ReadonlyPartialJSONObject, selection: Selection): string[] {
+  return typeof args.id === 'string' ? [args.id] : selection.experiments.map(({ id }) => id);
 }
 
 function trialsOf(args: ReadonlyPartialJSONObject): number[] | undefined {

@@ -8,6 +8,8 @@ interface ActionTexts {
   button: string;
   question: string;
   consequence: string;
+  /** Why nothing is done where it fits none. */
+  refusal: string;
   isDestructive: boolean;
 }
 
@@ -19,6 +21,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       button: trans.__('Stop'),
       question: trans.__('Stop %1?', what),
       consequence: trans.__('Its running trials are ended; what they have reported stays.'),
+      refusal: trans.__('%1: there is nothing to stop, all trials have ended.', what),
       isDestructive: true,
     },
     retry: {
@@ -26,6 +29,10 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       button: trans.__('Retry'),
       question: trans.__('Retry %1?', what),
       consequence: trans.__('Its failed, cancelled, preempted and lost trials run again.'),
+      refusal: trans.__(
+        '%1: there is nothing to retry, no trial has failed or was cancelled, preempted or lost.',
+        what,
+      ),
       isDestructive: false,
     },
     resume: {
@@ -33,6 +40,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       button: trans.__('Resume'),
       question: trans.__('Resume %1?', what),
       consequence: trans.__('Its cancelled, preempted and lost trials run again; failed ones do not.'),
+      refusal: trans.__('%1: there is nothing to resume, no trial was cancelled, preempted or lost.', what),
       isDestructive: false,
     },
     rerun: {
@@ -40,6 +48,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       button: trans.__('Rerun'),
       question: trans.__('Rerun %1?', what),
       consequence: trans.__('Its stored code is submitted again as a new experiment.'),
+      refusal: trans.__('%1: there is nothing to rerun.', what),
       isDestructive: false,
     },
     delete: {
@@ -49,6 +58,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       consequence: trans.__(
         'Its curves, logs, checkpoints and captured code are removed and cannot come back.',
       ),
+      refusal: trans.__('%1: only what has ended can be deleted. Stop it first, then delete it.', what),
       isDestructive: true,
     },
   };

@@ -97,6 +97,12 @@ export class ExperimentPanel extends Widget {
     this.#end();
   }
 
+  /** Keys go to the panel, and Tab to what is in it. */
+  protected override onActivateRequest(message: Message): void {
+    super.onActivateRequest(message);
+    this.node.focus();
+  }
+
   #begin(): void {
     this.#endDrawing ??= drawLoop(this.session, this.#parts);
     void this.wire.follow();

@@ -2,16 +2,14 @@
 
 import { ILayoutRestorer } from '@jupyterlab/application';
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ICommandPalette, InputDialog, WidgetTracker } from '@jupyterlab/apputils';
+import { ICommandPalette, WidgetTracker } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
-import type { TranslationBundle } from '@jupyterlab/translation';
-import { listExperiments } from '../api/experiments';
 import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
+import { chosenExperiment } from './choice';
 import { ExperimentPanel } from './panel';
 
 const COMMAND = 'autotrain:open-experiment';
-const MOST_OFFERED = 50;
 
 export const panelPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-autotrain:panel',
@@ -59,18 +57,3 @@ const ARGUMENTS = {
     id: { type: 'string', description: 'The id of the experiment; without one, it is asked for.' },
   },
 };
-
-/** The id of the experiment that is chosen in a dialog; undefined where none is. */
-async function chosenExperiment(trans: TranslationBundle): Promise<string | undefined> {
-  const { experiments } = await listExperiments({
-    text: '',
-    tag: '',
-    sort: 'created',
-    order: 'descending',
-    limit: MOST_OFFERED,
-  });
-  if (experiments.length === 0) return undefined;
-  const items = experiments.map(({ name, id }) => `${name} (${id})`);
-  const { value } = await InputDialog.getItem({ title: trans.__('Open Experiment'), items });
-  return experiments[items.indexOf(value ?? '')]?.id;
-}

@@ -21,7 +21,7 @@ export function FieldView({ field, value, faults, trans, onChange }: FieldProps)
     'aria-invalid': faults.length > 0,
     'aria-describedby': id,
   };
-  const example = field.example && trans.__('such as %1', field.example);
+  const example = field.example && trans.__('Such as %1.', field.example);
   return (
     <div className="jp-AutotrainPlaces-field">
       <label>

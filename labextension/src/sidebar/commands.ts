@@ -1,7 +1,9 @@
 /** Commands about the experiments that are chosen in the list. */
 
+import { Notification } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
+import { isKey } from '../actions/key';
 import type { Selection } from '../actions/selection';
 import type { TreeModel } from './tree_model';
 
@@ -22,6 +24,7 @@ export const CHOSEN_COMMANDS = [
 const OPEN_CELL = 'autotrain:open-cell';
 const COMPARE = 'autotrain:compare';
 const MOST_COMPARED = 20;
+const TOLD_MS = 8000;
 const NO_ARGS = { args: { type: 'object', properties: {} } } as const;
 
 export function addChosenCommands(
@@ -32,6 +35,7 @@ export function addChosenCommands(
 ): void {
   const ids = (): string[] => selection.experiments.map((experiment) => experiment.id);
   const isOne = (): boolean => selection.experiments.length === 1;
+  const areComparable = (): boolean => ids().length > 1 && ids().length <= MOST_COMPARED;
   commands.addCommand(OPEN_CHOSEN, {
     label: trans.__('Open'),
     describedBy: NO_ARGS,
@@ -41,15 +45,26 @@ export function addChosenCommands(
   commands.addCommand(COMPARE_CHOSEN, {
     label: trans.__('Compare'),
     describedBy: NO_ARGS,
-    isEnabled: () => ids().length > 1 && ids().length <= MOST_COMPARED && commands.hasCommand(COMPARE),
-    execute: () => commands.execute(COMPARE, { ids: ids() }),
+    isEnabled: (args) => (isKey(args) || areComparable()) && commands.hasCommand(COMPARE),
+    execute: async () => {
+      if (areComparable()) await commands.execute(COMPARE, { ids: ids() });
+      else
+        tell(
+          trans.__(
+            '%1 chosen, 2 to %2 can be compared. Choose with Space, or with Shift and arrows.',
+            ids().length,
+            MOST_COMPARED,
+          ),
+        );
+    },
   });
   commands.addCommand(ANNOTATE_CHOSEN, {
     label: trans.__('Edit Tags and Note'),
     describedBy: NO_ARGS,
-    isEnabled: isOne,
+    isEnabled: (args) => isKey(args) || isOne(),
     execute: () => {
-      tree.edit(ids()[0] ?? '');
+      if (isOne()) tree.edit(ids()[0] ?? '');
+      else tell(trans.__('%1 chosen, tags and note are edited of one. Choose one.', ids().length));
     },
   });
   commands.addCommand('autotrain:open-cell-of-chosen', {
@@ -58,4 +73,9 @@ export function addChosenCommands(
     isEnabled: () => isOne() && commands.hasCommand(OPEN_CELL),
     execute: () => commands.execute(OPEN_CELL, { id: ids()[0] ?? '' }),
   });
+}
+
+/** Why a key does nothing. */
+function tell(text: string): void {
+  Notification.info(text, { autoClose: TOLD_MS });
 }

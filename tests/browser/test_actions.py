@@ -1,0 +1,119 @@
+"""Buttons that act, pressed on real experiments of a real manager: each asks, and does what it says."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.client.submitting import submit
+from jupyter_autotrain.core.home import Home
+from tests.browser.jupyter_lab import wait_for
+from tests.browser.lab_page import picture
+from tests.browser.sidebar_page import item
+
+pytestmark = pytest.mark.browser
+
+SLEEPS = "import time\nwhile not trial.should_stop():\n    time.sleep(0.02)\n"
+FAILS = "raise ValueError('broken on purpose')\n"
+REPORTS = "trial.report(loss=1.0)\n"
+
+
+@pytest.fixture
+def run(server, store):
+    """Submits source as a notebook would; what still runs at the end of the test is stopped."""
+    submitted = []
+
+    def submitting(source, **header):
+        submitted.append(submit(source, home=Home(server.home), trials=1, **header))
+
+    yield submitting
+    for experiment in submitted:
+        if not experiment.state.is_final:
+            experiment.stop(grace_s=0)
+        experiment.store.close()
+
+
+def answer(page, question, button, consequence=""):
+    """Say yes to a question."""
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text(question)
+    expect(dialog).to_contain_text(consequence)
+    picture(page, f"question-{button.lower()}")
+    dialog.get_by_role("button", name=button, exact=True).click()
+    expect(dialog).to_have_count(0)
+
+
+def opened(sidebar, name):
+    """The panel of an experiment, opened by a click on it."""
+    item(sidebar, name).click()
+    return panel_of(sidebar.page, name)
+
+
+def panel_of(page, name):
+    """The panel that is shown, once it is this experiment's."""
+    panel = page.locator(".jp-Autotrain-panel:visible")
+    expect(panel.get_by_role("heading", name=name, exact=True)).to_be_visible()
+    return panel
+
+
+def press(panel, name):
+    panel.get_by_role("button", name=name, exact=True).first.click()
+
+
+def test_an_experiment_is_stopped_and_resumed_in_its_panel_and_stopped_by_the_menu(sidebar, run):
+    run(SLEEPS, name="stopped-twice")
+    panel = opened(sidebar, "stopped-twice")
+    badge = panel.locator("header .at-badge")
+    expect(panel.locator("tr[data-trial='1']")).to_contain_text("Running")
+    press(panel, "Stop")
+    answer(panel.page, "Stop stopped-twice?", "Stop", "Its running trials are ended")
+    expect(badge).to_have_text("Cancelled")
+    expect(panel.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
+    press(panel, "Resume")
+    answer(panel.page, "Resume stopped-twice?", "Resume", "Its cancelled, preempted and lost trials run again")
+    expect(badge).to_have_text("Running")
+    row = item(sidebar, "stopped-twice")
+    expect(row).to_have_attribute("data-state", "RUNNING")
+    row.click(button="right")
+    panel.page.get_by_role("menuitem", name="Stop").click()
+    answer(panel.page, "Stop stopped-twice?", "Stop")
+    expect(row).to_have_attribute("data-state", "CANCELLED")
+
+
+def test_failed_trials_are_tried_again(sidebar, run, store):
+    run(FAILS, name="tried-again")
+    panel = opened(sidebar, "tried-again")
+    expect(panel.get_by_role("button", name="Resume", exact=True)).to_be_hidden()
+    press(panel, "Retry")
+    answer(panel.page, "Retry tried-again?", "Retry", "Its failed, cancelled, preempted and lost trials run")
+    found = store.find("tried-again").id
+    wait_for(lambda: store.trials(found)[0].attempt == 2, 120, "the trial is not tried again")
+
+
+def test_a_stored_cell_is_run_again_opened_from_what_is_told_and_deleted(sidebar, run):
+    run(REPORTS, name="run-again", objective="minimize loss")
+    page = sidebar.page
+    panel = opened(sidebar, "run-again")
+    press(panel, "Rerun")
+    answer(page, "Rerun run-again?", "Rerun", "Its stored code is submitted again as a new experiment.")
+    told = page.get_by_role("alert").filter(has_text="run-again@2 is submitted.")
+    told.get_by_role("button", name="Open").click()
+    again = panel_of(page, "run-again@2")
+    expect(again.locator("header .at-badge")).to_have_text("Succeeded")
+    press(again, "Delete")
+    answer(page, "Delete run-again@2?", "Delete", "Its curves, logs, checkpoints and captured code")
+    expect(again.get_by_text("This experiment has been deleted")).to_be_visible()
+    expect(item(sidebar, "run-again")).to_have_count(1)
+
+
+def test_several_are_stopped_by_the_button_above_the_list(sidebar, run):
+    page = sidebar.page
+    for name in ("one-of-two", "other-of-two"):
+        run(SLEEPS, name=name)
+        expect(item(sidebar, name)).to_have_attribute("data-state", "RUNNING")
+    item(sidebar, "one-of-two").click()
+    item(sidebar, "other-of-two").click(modifiers=["Control"])
+    sidebar.get_by_role("toolbar", name="Chosen experiments").get_by_role("button", name="Stop").click()
+    answer(page, "Stop 2 experiments?", "Stop")
+    for name in ("one-of-two", "other-of-two"):
+        expect(item(sidebar, name)).to_have_attribute("data-state", "CANCELLED")

@@ -1,0 +1,53 @@
+"""Which ends of experiments are told: the values of the setting, chosen in JupyterLab's editor of settings."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.states import TrialState
+from tests.browser.lab_page import run_command
+from tests.browser.sidebar_page import add, end
+
+pytestmark = pytest.mark.browser
+
+KEPT = "lab/user-settings/jupyter-autotrain"
+TOLD = {"failed": ["FAILED"], "none": [], "all": ["FAILED", "SUCCEEDED"]}
+
+
+@pytest.fixture
+def settings(server):
+    """What a test sets is taken back."""
+    yield
+    shutil.rmtree(server.home.parent / "config" / KEPT)
+
+
+def choose(page, value):
+    """Choose which ends are told; returns in a page that has begun with it."""
+    run_command(page, "settingeditor:open", query="Autotrain")
+    with page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
+        page.locator("select[id$='_notifications']").select_option(label=value)
+    page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
+    page.reload()
+
+
+@pytest.mark.parametrize("value", TOLD)
+def test_ends_are_told_as_the_setting_says(sidebar, store, settings, value):
+    page = sidebar.page
+    add(store, f"{value}-1", f"{value}-good", [0.5])
+    add(store, f"{value}-2", f"{value}-bad", [0.5])
+    add(store, f"{value}-3", f"{value}-waits")
+    choose(page, value)
+    page.get_by_role("button", name="2 running, 1 queued").wait_for()
+    end(store, f"{value}-1", TrialState.SUCCEEDED)
+    end(store, f"{value}-2", TrialState.FAILED, "out of memory")
+    page.get_by_role("button", name="0 running, 1 queued").wait_for()
+    last = f"{value}: what is told has been told"
+    run_command(page, "apputils:notify", message=last, type="info", options={"autoClose": False})
+    toasts = page.locator(".Toastify__toast")
+    expect(toasts.filter(has_text=last)).to_be_visible()
+    expect(toasts.filter(has_text=f"{value}-bad")).to_have_count(int("FAILED" in TOLD[value]))
+    expect(toasts.filter(has_text=f"{value}-good")).to_have_count(int("SUCCEEDED" in TOLD[value]))

@@ -1,0 +1,112 @@
+"""Every shortcut of the settings' schema, pressed on the sidebar: what it asks or opens, and why it does nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.states import TrialState
+from tests.browser.lab_page import picture
+from tests.browser.sidebar_page import add, item
+
+pytestmark = pytest.mark.browser
+
+SCHEMA = Path(__file__).parents[2] / "labextension" / "schema" / "settings.json"
+ENDS = {
+    "going": None,
+    "over": TrialState.SUCCEEDED,
+    "broken": TrialState.FAILED,
+    "halted": TrialState.CANCELLED,
+}
+QUESTIONS = {
+    "S": "Stop asked-going?",
+    "T": "Retry asked-broken?",
+    "U": "Resume asked-halted?",
+    "R": "Rerun asked-over?",
+    "Delete": "Delete asked-over?",
+}
+REFUSALS = [
+    ("S", "over", "told-over: there is nothing to stop"),
+    ("T", "over", "told-over: there is nothing to retry"),
+    ("U", "broken", "told-broken: there is nothing to resume"),
+    ("Delete", "going", "told-going: only what has ended can be deleted. Stop it first"),
+    ("C", "over", "1 chosen, 2 to 20 can be compared."),
+]
+OTHERS = {"Alt+Shift+X", "Enter", "F2", "C"}
+
+
+def fill(store, prefix):
+    """One experiment in each of the states above."""
+    for name, state in ENDS.items():
+        add(store, f"{prefix}-{name}", f"{prefix}-{name}", [0.5, 0.75], state)
+
+
+def row(sidebar, name):
+    """The row of an experiment, once it is in the state that its name says."""
+    state = ENDS[name.rpartition("-")[2]] or TrialState.RUNNING
+    found = item(sidebar, name)
+    expect(found).to_have_attribute("data-state", state.value)
+    return found
+
+
+def test_every_shortcut_of_the_schema_is_pressed_here():
+    shortcuts = json.loads(SCHEMA.read_text())["jupyter.lab.shortcuts"]
+    assert {"+".join(shortcut["keys"][0].split()) for shortcut in shortcuts} == OTHERS | QUESTIONS.keys()
+
+
+def test_keys_of_actions_ask_and_escape_gives_the_focus_back(sidebar, store):
+    fill(store, "asked")
+    for key, question in QUESTIONS.items():
+        about = row(sidebar, question.split()[1].removesuffix("?"))
+        about.focus()
+        about.press(key)
+        dialog = sidebar.page.get_by_role("dialog")
+        expect(dialog).to_contain_text(question)
+        sidebar.page.keyboard.press("Escape")
+        expect(dialog).to_have_count(0)
+        expect(about).to_be_focused()
+
+
+def test_a_key_that_does_nothing_says_why(sidebar, store):
+    fill(store, "told")
+    page = sidebar.page
+    for key, name, reason in REFUSALS:
+        about = row(sidebar, f"told-{name}")
+        about.focus()
+        about.press(key)
+        expect(page.get_by_role("alert").filter(has_text=reason)).to_be_visible()
+        expect(about).to_be_focused()
+    picture(page, "shortcut-refused")
+    first = row(sidebar, "told-over")
+    first.focus()
+    first.press("Shift+ArrowUp")
+    page.keyboard.press("F2")
+    expect(page.get_by_role("alert").filter(has_text="2 chosen, tags and note are edited of one.")).to_be_visible()
+    assert page.get_by_role("dialog").count() == 0
+
+
+def test_keys_open_the_panel_the_editor_the_comparison_and_the_sidebar(sidebar, store):
+    fill(store, "opened")
+    page = sidebar.page
+    over = row(sidebar, "opened-over")
+    over.focus()
+    over.press("F2")
+    expect(over.get_by_role("textbox", name="Tags")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(over).to_be_focused()
+    page.keyboard.press("Enter")
+    panel = page.locator(".jp-Autotrain-panel:visible")
+    expect(panel.get_by_role("heading", name="opened-over")).to_be_visible()
+    expect(panel).to_be_focused()
+    page.keyboard.press("Alt+Shift+X")
+    expect(over).to_be_focused()
+    page.keyboard.press("Shift+ArrowUp")
+    page.keyboard.press("C")
+    expect(page.locator(".at-compare")).to_be_visible()
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    expect(sidebar).to_be_hidden()
+    page.keyboard.press("Alt+Shift+X")
+    expect(sidebar.get_by_role("treeitem").and_(page.locator(":focus"))).to_have_count(1)
