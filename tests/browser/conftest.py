@@ -141,10 +141,6 @@ class Lab:
         )
         self.until_idle()
 
-    def until_busy(self) -> None:
-        """Wait until the kernel runs something."""
-        self.page.wait_for_function(f"() => {_KERNEL}?.status === 'busy'")
-
     def restart_kernel(self) -> None:
         """Restart the kernel without the question that JupyterLab asks."""
         self.page.evaluate(f"() => {_KERNEL}.restart()")

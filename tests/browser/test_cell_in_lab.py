@@ -5,6 +5,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.jupyter_lab import wait_for
+
 pytestmark = pytest.mark.browser
 
 LOAD = "%load_ext jupyter_autotrain"
@@ -72,8 +74,9 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
     lab.run_all()
     expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"))
     lab.until_idle()
-    lab.execute("import time\nwhile True:\n    time.sleep(1)")
-    lab.until_busy()
+    busy = enough.with_name("busy")
+    lab.execute(f"import pathlib, time\npathlib.Path({str(busy)!r}).touch()\nwhile True:\n    time.sleep(1)")
+    wait_for(busy.exists, 120, "the kernel does not run the loop that never ends")
     lab.view.get_by_role("button", name="Stop trial 1").click()
     expect(lab.view.locator(".at-receipt")).to_contain_text(
         re.compile(r"endless, trial 1: stopped in .* nothing is left")
@@ -83,7 +86,6 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
     lab.view.get_by_role("button", name="Stop", exact=True).click()
     expect(lab.view.locator(".at-receipt")).to_contain_text(re.compile(r"endless: stopped in .* nothing is left"))
     expect(lab.view.get_by_text("Cancelled").first).to_be_visible()
-    lab.until_busy()
     lab.screenshot("stopped")
 
 
