@@ -25,7 +25,7 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     add(store, "s3", "flown birds", [0.25], TrialState.SUCCEEDED)
     for title, name in (("Queued", "sleeping cats"), ("Running", "running dogs"), ("Done", "flown birds")):
         group(sidebar, title).get_by_text(name).wait_for()
-    sidebar.get_by_text("acc (last) 0.5").wait_for()
+    sidebar.get_by_text("0.5 acc (last)").wait_for()
     sidebar.get_by_text("The manager does not run").wait_for()
     sidebar.get_by_label("Filter by name").fill("DOG")
     expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(1)

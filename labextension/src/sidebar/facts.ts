@@ -15,7 +15,7 @@ export function ended(experiment: Experiment): number {
 export function facts(experiment: Experiment, trans: TranslationBundle): string[] {
   const found = [stateName(experiment.state, trans), `${ended(experiment)}/${experiment.trials}`];
   if (experiment.best && experiment.objective)
-    found.push(`${experiment.objective.label} ${number(experiment.best.value)}`);
+    found.push(`${number(experiment.best.value)} ${experiment.objective.label}`); // a narrow row shows its begin
   if (experiment.eta_s !== null) found.push(trans.__('%1 left', duration(experiment.eta_s)));
   else if (experiment.final) found.push(duration(experiment.took_s));
   return found;
