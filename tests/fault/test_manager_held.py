@@ -16,6 +16,7 @@ from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.verbs import doctor
 from jupyter_autotrain.views.feed import Feed
+from tests.fault.paused_manager import pause_between_writes
 
 pytestmark = pytest.mark.fault
 until = partial(wait_until, within_s=90.0)
@@ -29,8 +30,8 @@ def test_a_manager_held_by_a_signal_is_named_with_what_lets_it_go_on(served):
     experiment = Experiment(served.home, served.store, "e1", {})
     feed = Feed(served.store, "e1", partial(manager.stopped_by_signal, served.home))
     assert "warnings" not in feed.delta(0.0).content
-    os.kill(identity.pid, signal.SIGSTOP)
     try:
+        pause_between_writes(identity.pid, served.home)
         until(lambda: identity.is_stopped, "the manager is held")
         advice = f"kill -CONT {identity.pid}"
         assert advice in experiment.why()[0]

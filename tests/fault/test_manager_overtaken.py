@@ -20,6 +20,7 @@ from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 from jupyter_autotrain.store import Store
 from tests.fault.local_trials import remove
+from tests.fault.paused_manager import pause_between_writes
 
 pytestmark = pytest.mark.fault
 DEADLINE_S = 90.0
@@ -156,7 +157,7 @@ def test_a_manager_that_slept_while_another_took_over_writes_no_more(home):
         submit(home, store, "e1", COUNTING, trials=2)
         first = manager.ensure(home)
         until(lambda: store.points("e1"), "the first point")
-        os.kill(first.pid, signal.SIGSTOP)
+        pause_between_writes(first.pid, home)
         home.manager_lock.unlink()
         second = manager.ensure(home)
         assert second.pid != first.pid
