@@ -39,7 +39,9 @@ class ReceivedFiles:
         self._folder = folder
         self._sizes = sizes
         self._buffer = memoryview(bytearray(_BLOCK_BYTES))
-        self._parts: dict[str, list[Path]] = {}  # by digest, also those that other receivers have left
+        self._others: dict[str, list[Path]] = {}  # by digest: the parts that other receivers write, or have left
+        self._own: dict[str, IO[bytes]] = {}  # by digest: our parts, locked
+        self._name = f"{os.getpid()}-{os.urandom(4).hex()}"  # hosts that share a home may use a pid at the same time
         self._new: set[str] = set()  # received here, checked, and in no folder yet
 
     def needed(self) -> dict[str, int]:
@@ -48,21 +50,22 @@ class ReceivedFiles:
         for name in names:
             sha256, part, _ = name.partition(_PART)
             if part:
-                self._parts.setdefault(sha256, []).append(self._folder / name)
+                self._others.setdefault(sha256, []).append(self._folder / name)
         return {sha256: self._take_part(sha256) for sha256 in self._sizes if sha256 not in names}
 
     def _take_part(self, sha256: str) -> int:
         """Take over the longest part that another receiver has left; copy it where that one still writes to it."""
-        longest = max(self._parts.get(sha256, []), key=_size, default=None)
-        if longest is None or _size(longest) >= self._sizes[sha256]:
+        longest = max(self._others.get(sha256, []), key=_size, default=None)
+        if longest is None or _size(longest) == 0:
             return 0
-        own = self._own_part(sha256)
-        if longest != own:
-            _take_over(longest, own)
-        return _size(own)
+        with contextlib.suppress(FileNotFoundError):  # its receiver has just completed it
+            part = self._own[sha256] = _take_over(longest, self._own_part(sha256))
+            size = os.fstat(part.fileno()).st_size
+            return size if size < self._sizes[sha256] else 0
+        return 0
 
     def _own_part(self, sha256: str) -> Path:
-        return self._folder / f"{sha256}{_PART}{os.getpid()}"
+        return self._folder / f"{sha256}{_PART}{self._name}"
 
     def unpack(self) -> None:
         """Take in the files that come as an archive; each is checked.
@@ -76,44 +79,47 @@ class ReceivedFiles:
             sha256, _, offset = member.name.partition("@")
             if sha256 not in self._sizes:
                 raise ValueError(f"{member.name} was not asked for")
-            self._accept(sha256, self._write_part(member.size, self._own_part(sha256), int(offset)))
+            self._receive(sha256, member.size, int(offset))
             _exactly(-member.size % tarfile.BLOCKSIZE)
-            self._new.add(sha256)
 
-    def _write_part(self, size: int, path: Path, offset: int) -> str:
+    def _receive(self, sha256: str, size: int, offset: int) -> None:
+        """One file. Its part stays locked until it has its name, so that nobody takes it for one that was left."""
+        with self._own.pop(sha256, None) or _open_part(self._own_part(sha256)) as part:
+            self._accept(sha256, self._write_part(part, size, offset))
+
+    def _write_part(self, part: IO[bytes], size: int, offset: int) -> str:
         """Write a part on from an offset by so many bytes that come; gives the digest of all of it."""
         total = hashlib.sha256()
-        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-        with os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0) as part:
-            _lock(part)
-            part.truncate(offset)
-            for block in iter(lambda: part.read(_BLOCK_BYTES), b""):
-                total.update(block)
-            while size:
-                signal.alarm(SILENCE_S)
-                count = sys.stdin.buffer.readinto1(self._buffer[:size])  # type: ignore[union-attr]  # it is buffered
-                if not count:
-                    raise ValueError("the files ended early")
-                _write(part, self._buffer[:count])
-                total.update(self._buffer[:count])
-                size -= count
+        part.truncate(offset)
+        part.seek(0)
+        for block in iter(lambda: part.read(_BLOCK_BYTES), b""):
+            total.update(block)
+        while size:
+            signal.alarm(SILENCE_S)
+            count = sys.stdin.buffer.readinto1(self._buffer[:size])  # type: ignore[union-attr]  # it is buffered
+            if not count:
+                raise ValueError("the files ended early")
+            _write(part, self._buffer[:count])
+            total.update(self._buffer[:count])
+            size -= count
         signal.alarm(0)
         return total.hexdigest()
 
     def _accept(self, sha256: str, found: str) -> None:
         """Give a part its name if its content has the digest; all other parts of it are of no use any more."""
         own = self._own_part(sha256)
+        kept = self._folder / sha256
         if found != sha256:
             own.unlink()
             raise ValueError(f"a file was damaged on its way: {found} came for {sha256}")
         try:
-            own.replace(self._folder / sha256)
-        except FileNotFoundError:
-            if not (self._folder / sha256).exists():  # else another receiver was faster, and has removed this part
+            os.link(own, kept)
+            self._new.add(sha256)
+        except OSError:
+            if not kept.exists():  # else another receiver was faster, and its file may be in a folder already
                 raise
-        for part in self._parts.pop(sha256, []):
-            with contextlib.suppress(FileNotFoundError):
-                part.unlink()
+        for part in [own, *self._others.pop(sha256, [])]:
+            part.unlink(missing_ok=True)
 
     def place(self, sha256: str, target: Path, mode: int, *, is_shared: bool) -> None:
         """Put a file into a folder, under a name.
@@ -159,16 +165,28 @@ def _lock(part: IO[bytes]) -> bool:
     return True
 
 
-def _take_over(part: Path, own: Path) -> None:
-    with part.open("rb") as file:
-        if _lock(file):
+def _open_part(path: Path) -> IO[bytes]:
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    part = os.fdopen(os.open(path, flags, 0o600), "r+b", buffering=0)
+    _lock(part)
+    return part
+
+
+def _take_over(part: Path, own: Path) -> IO[bytes]:
+    with part.open("r+b", buffering=0) as left:
+        if _lock(left):
             part.rename(own)
-        else:
-            shutil.copyfile(part, own)
+            return os.fdopen(os.dup(left.fileno()), "r+b", buffering=0)  # keeps the lock
+        copied = _open_part(own)
+        shutil.copyfileobj(left, copied, _BLOCK_BYTES)
+        return copied
 
 
 def _size(path: Path) -> int:
-    return path.stat().st_size
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:  # another receiver has just completed it
+        return 0
 
 
 def _next_member() -> tarfile.TarInfo | None:

@@ -85,7 +85,7 @@ def _assemble(received: ReceivedFiles, wanted: Message, goal: Path) -> None:
     """Make the folder; complete or not there. Data, which is big, is write-protected and shared by all folders."""
     is_data = goal.parent.name == _DATA_KIND
     mode, executable_mode = (0o400, 0o500) if is_data else (0o600, 0o700)
-    draft = goal.with_name(f"{goal.name}.draft-{os.getpid()}")
+    draft = goal.with_name(f"{goal.name}.draft-{os.getpid()}-{os.urandom(4).hex()}")
     try:
         draft.mkdir(mode=0o700)
         for path in wanted["folders"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -119,3 +120,41 @@ def test_a_disk_that_fills_in_the_middle_leaves_nothing_half_used_and_is_gone_on
     arrived = receivers().send(folder, str(there), "files", lambda _sent, total: totals.append(total))
     assert scan_folder(Path(arrived)).digest == folder.digest
     assert totals[-1] < folder.size_bytes  # what had come before is not sent again
+
+
+def test_folders_that_get_the_same_file_at_the_same_time_do_not_share_it(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "other").mkdir()
+    shutil.copyfile(source / "large.bin", tmp_path / "other" / "large.bin")
+    there = str(tmp_path / "there")
+    other = scan_folder(tmp_path / "other")
+    second = during_the_first_block(lambda: receivers().send(other, there, "files"))
+    receivers().send(scan_folder(source), there, "files", second)
+    assert [path.stat().st_nlink for path in (Path(there) / "files").glob("*/large.bin")].count(2) == 1
+
+
+def test_a_part_that_was_taken_over_is_not_taken_from_its_new_receiver(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    there = str(tmp_path / "there")
+    with pytest.raises(BackendUnavailableError, match="cannot take the files"):
+        receivers(sys.executable, "-c", SMALL_DISK).send(scan_folder(source), there, "files")
+    other = scan_folder(source)
+    (source / "before.bin").write_bytes(os.urandom(MB))
+    folder = scan_folder(source)
+    second = during_the_first_block(lambda: receivers().send(other, there, "files"))
+    arrived = [receivers().send(folder, there, "files", second), f"{there}/files/{other.digest}"]
+    assert [scan_folder(Path(path)).digest for path in arrived] == [folder.digest, other.digest]
+    assert not list((tmp_path / "there" / "blobs").glob("*.part-*"))
+
+
+def during_the_first_block(act: Callable[[], object]) -> Callable[[int, int], None]:
+    """A progress callback that acts once, when some bytes have been sent."""
+    acts = iter([act])
+
+    def progress(_sent_bytes: int, _total_bytes: int) -> None:
+        for one in acts:
+            one()
+
+    return progress
