@@ -1,13 +1,15 @@
 """The same load on NNI 3.0: run by an interpreter that has it, prints one JSON object.
 
-    PEER_PYTHON benchmarks/_nni_peer.py SLOTS TRIALS
+    PEER_PYTHON benchmarks/_nni_peer.py SLOTS TRIALS [--hosts ADDRESS ... --key FILE --manager ADDRESS [--reuse]]
 
-The times are those of NNI's own database: from a trial's first event to its first metric, and from the first trial's
-first event to the last one's end.
+The times are those of NNI's own database: from a trial's first event to its first metric, from the first trial's
+first event to the last one's end, and from the call that starts the experiment to the first metric of all. With hosts,
+its remote service runs there: as root, with this interpreter, and they must reach its manager at the address.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sqlite3
 import statistics
@@ -25,22 +27,37 @@ nni.report_final_result(x)
 """
 
 
-def run(slots: int, trials: int, folder: Path) -> Path:
+def machines(arguments: argparse.Namespace) -> list[object]:
+    """The hosts, as NNI is told of them."""
+    from nni.experiment import RemoteMachineConfig  # the peer is installed elsewhere
+
+    return [
+        RemoteMachineConfig(
+            host=host, user="root", ssh_key_file=arguments.key, python_path=str(Path(sys.executable).parent)
+        )
+        for host in arguments.hosts
+    ]
+
+
+def run(arguments: argparse.Namespace, folder: Path) -> Path:
     """Run an experiment to its end; gives its database."""
     from nni.experiment import Experiment  # the peer is installed elsewhere
 
     (folder / "code").mkdir()
     (folder / "code" / "trial.py").write_text(TRIAL)
-    experiment = Experiment("local")
+    experiment = Experiment("remote" if arguments.hosts else "local")
     config = experiment.config
     config.experiment_working_directory = str(folder / "experiments")
     config.search_space = {"x": {"_type": "uniform", "_value": [0, 1]}}
     config.tuner.name = "Random"
     config.trial_code_directory = str(folder / "code")
     config.trial_command = f"{sys.executable} trial.py"
-    config.trial_concurrency, config.max_trial_number = slots, trials
-    config.training_service.reuse_mode = False
-    experiment.start(port=18080 + slots)
+    config.trial_concurrency, config.max_trial_number = arguments.slots, arguments.trials
+    config.training_service.reuse_mode = arguments.reuse
+    if arguments.hosts:
+        config.nni_manager_ip = arguments.manager
+        config.training_service.machine_list = machines(arguments)
+    experiment.start(port=18080 + arguments.slots)
     try:
         while experiment.get_status() not in {"DONE", "ERROR", "STOPPED"}:
             time.sleep(0.2)
@@ -49,18 +66,34 @@ def run(slots: int, trials: int, folder: Path) -> Path:
         experiment.stop()
 
 
+def figures(database: Path, started_s: float) -> dict[str, float]:
+    """What an experiment's database tells."""
+    connection = sqlite3.connect(database)
+    begun = dict(connection.execute("SELECT trialJobId, min(timestamp) FROM TrialJobEvent GROUP BY trialJobId"))
+    ended = connection.execute("SELECT max(timestamp) FROM TrialJobEvent WHERE event = 'SUCCEEDED'").fetchone()[0]
+    first = dict(connection.execute("SELECT trialJobId, min(timestamp) FROM MetricData GROUP BY trialJobId"))
+    connection.close()
+    waits_s = [(first[trial] - begun[trial]) / 1000 for trial in first]
+    return {
+        "start_to_metric_s": min(first.values()) / 1000 - started_s,
+        "first_metric_s": statistics.median(waits_s),
+        "trials_per_min": 60_000 * len(first) / (ended - min(begun.values())),
+    }
+
+
 def main() -> None:
     """Measure and print."""
-    slots, trials = int(sys.argv[1]), int(sys.argv[2])
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("slots", type=int)
+    parser.add_argument("trials", type=int)
+    parser.add_argument("--hosts", nargs="*", default=[])
+    parser.add_argument("--key")
+    parser.add_argument("--manager")
+    parser.add_argument("--reuse", action="store_true")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="peer-") as name:
-        connection = sqlite3.connect(run(slots, trials, Path(name)))
-        begun = dict(connection.execute("SELECT trialJobId, min(timestamp) FROM TrialJobEvent GROUP BY trialJobId"))
-        ended = connection.execute("SELECT max(timestamp) FROM TrialJobEvent WHERE event = 'SUCCEEDED'").fetchone()[0]
-        first = dict(connection.execute("SELECT trialJobId, min(timestamp) FROM MetricData GROUP BY trialJobId"))
-        connection.close()
-    waits = [(first[trial] - begun[trial]) / 1000 for trial in first]
-    per_minute = 60_000 * len(first) / (ended - min(begun.values()))
-    print(json.dumps({"first_metric_s": statistics.median(waits), "trials_per_min": per_minute}))
+        started_s = time.time()
+        print(json.dumps(figures(run(arguments, Path(name)), started_s)))
 
 
 if __name__ == "__main__":

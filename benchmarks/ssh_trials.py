@@ -1,20 +1,27 @@
 """Trials on three hosts that are reached by SSH: first contact, submit to first metric, trials per second.
 
-    python benchmarks/ssh_trials.py [--trials N]
+    python benchmarks/ssh_trials.py [--trials N] [--nni-python PATH]
 
 The hosts are real OpenSSH servers in network namespaces of this machine, so all of them share its cores. Everything
 goes through the manager. The first contact is also that of a process which has imported nothing yet; those to the next
 hosts are without that. Limits: 1.5 s for the first contact with a bundle of 1 MB, 0.25 s from submit to the first
-metric on a connected host, 10 trials per second; NNI 3.0's remote service took 9.0 s and ran 3.1 trials per minute.
+metric on a connected host, 10 trials per second.
+
+With an interpreter that has NNI 3.0 (also by the variable AUTOTRAIN_PEER_PYTHON) its remote service runs on the same
+hosts in the same run, as it is by default and with `reuse_mode`; else its figures on one host of a quiet machine are
+used. It finds itself installed on the hosts and its bundle is one small file. Its first contact counts from the start
+of the experiment, its first metric from the trial's first event. Its manager listens inside the namespaces only.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import secrets
 import signal
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,7 +35,10 @@ from jupyter_autotrain.testing import ssh_lab
 
 CELL = "for step in range(11):\n    report(step=step, acc=0.5)\n"
 LIMIT_CONTACT_S, LIMIT_FIRST_S, LIMIT_PER_S = 1.5, 0.25, 10.0
-NNI_FIRST_S, NNI_PER_S = 9.0, 3.1 / 60
+QUIET_NNI = {"contact_s": 9.0, "first_s": 0.85, "per_s": 30.4 / 60, "reuse_per_s": 3.1 / 60}
+NNI_TRIALS = 6
+# NNI installs itself on each host before it runs anything, which needs no index where it is installed.
+NNI_HOST_RC = "export PIP_NO_INDEX=1 TMPDIR=$HOME\n"
 BUNDLE_BYTES = 1_000_000
 SINGLE = 11
 CONCURRENCY = 12
@@ -67,15 +77,46 @@ def trials_per_s(home: Home, backend: dict[str, object], trials: int) -> float:
     return trials / elapsed_s
 
 
-def line(what: str, value: float, unit: str, limit: float, peer: float) -> None:
-    """Print one figure beside its limit and its peer."""
-    print(f"{what:<42}{value:8.3f} {unit:<9} limit {limit:g}: {value / limit:.2f}; NNI 3.0 (measured before) {peer:g}")
+def nni_on(lab: ssh_lab.SshLab, python: str, hosts: int, *flags: str) -> dict[str, float]:
+    """What NNI does on some of the hosts, with a slot on each."""
+    chosen = lab.hosts[:hosts]
+    for host in chosen:
+        (host.home() / ".bashrc").write_text(NNI_HOST_RC)
+    command = [python, str(Path(__file__).parent / "_nni_peer.py"), str(hosts), str(NNI_TRIALS), *flags]
+    command += ["--key", f"{lab.folder}/user_key", "--manager", lab.address, "--hosts", *(h.address for h in chosen)]
+    environ = {**os.environ, "HOME": str(lab.folder)}
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environ)
+    for host in chosen:
+        (host.home() / ".bashrc").unlink()
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
+
+
+def nni(lab: ssh_lab.SshLab, python: str) -> dict[str, float]:
+    """NNI's figures, in seconds and trials per second."""
+    if not python:
+        return QUIET_NNI
+    single = nni_on(lab, python, 1)
+    return {
+        "contact_s": single["start_to_metric_s"],
+        "first_s": single["first_metric_s"],
+        "per_s": nni_on(lab, python, len(HOSTS))["trials_per_min"] / 60,
+        "reuse_per_s": nni_on(lab, python, len(HOSTS), "--reuse")["trials_per_min"] / 60,
+    }
+
+
+def line(what: str, value: float, unit: str, limit: float, *peers: float) -> None:
+    """Print one figure beside its limit and its peer's figures."""
+    times = [peer / value if unit == "s" else value / peer for peer in peers]
+    compared = ", ".join(f"{n:.1f} x NNI ({peer:.3g})" for n, peer in zip(times, peers, strict=True))
+    print(f"{what:<42}{value:8.3f} {unit:<9}limit {limit:g}: {value / limit:.2f}; {compared}")
 
 
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=1000)
+    parser.add_argument("--nni-python", default=os.environ.get("AUTOTRAIN_PEER_PYTHON", ""))
     options = parser.parse_args()
     if reason := ssh_lab.missing():
         print(f"skipped: {reason}")
@@ -85,23 +126,26 @@ def main() -> None:
         lab = ssh_lab.SshLab(Path(folder) / "lab", len(HOSTS))
         try:
             with lab.inside():
-                measure(lab, Home(Path(folder) / "home"), options.trials)
+                theirs = nni(lab, options.nni_python)
+                print(f"NNI 3.0: {'the same run' if options.nni_python else 'measured on one host, quiet'}")
+                measure(lab, Home(Path(folder) / "home"), options.trials, theirs)
         finally:
             lab.close()
 
 
-def measure(lab: ssh_lab.SshLab, home: Home, trials: int) -> None:
+def measure(lab: ssh_lab.SshLab, home: Home, trials: int, theirs: dict[str, float]) -> None:
     """All figures, in the order in which a user meets them."""
     pid = manager.ensure(home).pid
     try:
         one = profile(lab, HOSTS[:1])
         fresh_s, *others_s = [first_contact_s(home, lab, host) for host in HOSTS]
-        line("first contact, 1 MB bundle, fresh process", fresh_s, "s", LIMIT_CONTACT_S, NNI_FIRST_S)
-        line("first contact, 1 MB bundle, next hosts", statistics.median(others_s), "s", LIMIT_CONTACT_S, NNI_FIRST_S)
+        for which, contact_s in (("fresh process", fresh_s), ("next hosts", statistics.median(others_s))):
+            line(f"first contact, 1 MB bundle, {which}", contact_s, "s", LIMIT_CONTACT_S, theirs["contact_s"])
         first_s = statistics.median(first_metric_s(home, one) for _ in range(SINGLE))
-        line("submit to first metric, connected", first_s, "s", LIMIT_FIRST_S, NNI_FIRST_S)
+        line("submit to first metric, connected", first_s, "s", LIMIT_FIRST_S, theirs["first_s"])
+        rates = (theirs["per_s"], theirs["reuse_per_s"])
         rate = trials_per_s(home, profile(lab, HOSTS), trials)
-        line(f"{trials} trials over {len(HOSTS)} hosts", rate, "trials/s", LIMIT_PER_S, round(NNI_PER_S, 3))
+        line(f"{trials} trials over {len(HOSTS)} hosts", rate, "trials/s", LIMIT_PER_S, *rates)
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores that hosts, manager and benchmark share")
     finally:
         os.kill(pid, signal.SIGTERM)

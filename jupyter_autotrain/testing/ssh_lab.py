@@ -204,6 +204,11 @@ class SshLab:
         return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
     @property
+    def address(self) -> str:
+        """The controller's address in the lab's network."""
+        return f"{_NETWORK}.1"
+
+    @property
     def controller_pid(self) -> int:
         """The first process of the controller's network."""
         return self._controller.pid
