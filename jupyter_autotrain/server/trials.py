@@ -67,19 +67,23 @@ def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
         last_change_id = store.last_state_change_id(asked.experiment)  # first: what changes meanwhile comes again
-        trials = _trials(store, asked)
+        total, page = _page(store, record, asked)
         reasons = store.block_reasons(asked.experiment)
+    rows: list[JsonValue] = [{**trial_json(trial), "blocked_by": reasons.get(trial.number, "")} for trial in page]
+    return Answer({"total": total, "last_state_change": last_change_id, "trials": rows})
+
+
+def _page(store: Store, record: ExperimentRecord, asked: TrialsAsked) -> tuple[int, list[TrialRecord]]:
+    """How many trials there are, and those of the page: of all by number, no others are read."""
+    if asked.changed_after:
+        trials = store.trials_since(record.id, asked.changed_after)
+    elif asked.sort == "number" and not asked.state:
+        return sum(record.counts.values()), store.trials(record.id, offset=asked.offset, limit=asked.limit)
+    else:
+        trials = store.trials(record.id)
     chosen = [trial for trial in trials if not asked.state or trial.state.value == asked.state]
     ordered = ranked(record.spec.objective, chosen) if asked.sort == "best" else chosen
-    page = ordered[asked.offset : asked.offset + asked.limit]
-    rows: list[JsonValue] = [{**trial_json(trial), "blocked_by": reasons.get(trial.number, "")} for trial in page]
-    return Answer({"total": len(chosen), "last_state_change": last_change_id, "trials": rows})
-
-
-def _trials(store: Store, asked: TrialsAsked) -> list[TrialRecord]:
-    if asked.changed_after:
-        return store.trials_since(asked.experiment, asked.changed_after)
-    return store.trials(asked.experiment)
+    return len(chosen), ordered[asked.offset : asked.offset + asked.limit]
 
 
 def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
 TimedColumns: TypeAlias = tuple[memoryview, memoryview, memoryview]
@@ -14,6 +15,7 @@ _VALUES: Final = """
 SELECT number, value FROM trials WHERE experiment = (SELECT key FROM experiments WHERE id = ?) AND value IS NOT NULL
 ORDER BY number
 """
+_TIMES: Final = "SELECT state, started_s, ended_s FROM trials WHERE experiment = ? ORDER BY number"
 _RANGES: Final = """
 SELECT id, min(value), max(value) FROM trials JOIN experiments ON key = experiment WHERE value IS NOT NULL
 GROUP BY experiment
@@ -27,8 +29,16 @@ class TrialValue(NamedTuple):
     value: float
 
 
+class TrialTimes(NamedTuple):
+    """The state of one trial, and when it began and ended: seconds since the epoch, None where it has not."""
+
+    state: TrialState
+    started_s: float | None
+    ended_s: float | None
+
+
 class ListingTables(StoreMixin):
-    """Values of trials, and curves with their times."""
+    """Values and times of trials, and curves with their times."""
 
     def trial_values(self, experiment_ids: Iterable[str]) -> dict[str, list[TrialValue]]:
         """The objective's value of each trial that has one, by experiment, by number; none of one that was deleted."""
@@ -39,6 +49,14 @@ class ListingTables(StoreMixin):
                 with undamaged(f"a value of experiment {experiment_id}"):
                     found[experiment_id] = [TrialValue(int(number), float(value)) for number, value in rows]
         return found
+
+    def trial_times(self, experiment_id: str) -> list[TrialTimes]:
+        """The state and the times of each trial, by number."""
+        with self._database.read() as connection:
+            rows = connection.execute(_TIMES, (key_of(connection, experiment_id),)).fetchall()
+        with undamaged(f"a time of experiment {experiment_id}"):
+            check_types(*((time_s, float | int | None) for row in rows for time_s in row[1:]))
+            return [TrialTimes(TrialState(state), started_s, ended_s) for state, started_s, ended_s in rows]
 
     def value_ranges(self) -> dict[str, tuple[float, float]]:
         """The least and the greatest value of each experiment that has one, by id; one query for all of them."""

@@ -21,6 +21,7 @@ from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
+_PAGE = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ? OFFSET ?"  # noqa: S608 - own text
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
@@ -114,12 +115,12 @@ class TrialTable(StoreMixin):
         with self._database.write() as connection:
             _update(connection, key_of(connection, experiment_id), number, _columns(ref, placement))
 
-    def trials(self, experiment_id: str, *, limit: int | None = None) -> list[TrialRecord]:
-        """The trials of an experiment, by number; with `limit` at most so many."""
+    def trials(self, experiment_id: str, *, offset: int = 0, limit: int | None = None) -> list[TrialRecord]:
+        """The trials of an experiment, by number, without the first `offset`; with `limit` at most so many."""
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
-            query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ?"  # noqa: S608 - own text
-            rows = connection.execute(query, (key, -1 if limit is None else limit))
+            asked = (key, -1 if limit is None else limit, offset)
+            rows = connection.execute(_PAGE, asked)
             return [_record(experiment_id, row) for row in rows]
 
     def trials_since(self, experiment_id: str, change_id: int) -> list[TrialRecord]:

@@ -7,12 +7,13 @@ from typing import Final
 
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store import TrialTimes
 
 _LEAST_MEAN_S: Final = 1e-3
 _MOST_DONE: Final = 0.95  # of a running trial, however old it is
 
 
-def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> float | None:
+def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord | TrialTimes], now_s: float) -> float | None:
     """Seconds until the end, if trials continue as they did; None before the first has ended, and at the end.
 
     A running trial counts with its elapsed share, measured by the mean duration of those that ended well. After a

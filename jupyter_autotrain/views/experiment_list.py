@@ -153,7 +153,7 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
     record = row.record
     now_s = record.now_s(time.time(), BootTime.now())
     best = ranking.best(record.spec.objective, values)
-    trials = [] if record.state.is_final else store.trials(record.id)
+    times = [] if record.state.is_final else store.trial_times(record.id)
     return {
         "id": record.id,
         "name": record.label,
@@ -174,7 +174,7 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
         "begun_s": record.begun_s,
         "ended_s": record.ended_s,
         "took_s": record.took_s(now_s),
-        "eta_s": eta_s(record, trials, now_s) if trials else None,
+        "eta_s": eta_s(record, times, now_s) if times else None,
     }
 
 

@@ -93,6 +93,7 @@ interface TrialsPage {
   trials: TrialRow[];
 }
 
+const FIRST_PAGE = 200; // soon there, to be seen while the others are read
 const TRIALS_PER_PAGE = 5000;
 
 function pathOf(id: string, rest = ''): string {
@@ -107,18 +108,20 @@ export async function showExperiment(id: string): Promise<ExperimentDetails> {
 export interface TrialRows {
   trials: TrialRow[];
   lastStateChange: number;
+  isLast: boolean;
 }
 
-/** @param changedAfter Only the trials that can have changed since that state change; 0: all. */
-export async function listTrials(id: string, changedAfter = 0): Promise<TrialRows> {
-  const trials: TrialRow[] = [];
+/** Page after page. @param changedAfter Only the trials that can have changed since that state change; 0: all. */
+export async function* listTrials(id: string, changedAfter = 0): AsyncGenerator<TrialRows> {
+  let offset = 0;
   let lastStateChange: number | undefined;
-  for (;;) {
-    const query = { offset: trials.length, limit: TRIALS_PER_PAGE, changed_after: changedAfter };
+  for (let isLast = false; !isLast; ) {
+    const query = { offset, limit: offset ? TRIALS_PER_PAGE : FIRST_PAGE, changed_after: changedAfter };
     const page = (await request(pathOf(id, '/trials'), { query })) as TrialsPage;
-    trials.push(...page.trials);
+    offset += page.trials.length;
     lastStateChange ??= page.last_state_change; // what changes between two pages comes again
-    if (page.trials.length === 0 || trials.length >= page.total) return { trials, lastStateChange };
+    isLast = page.trials.length === 0 || offset >= page.total;
+    yield { trials: page.trials, lastStateChange, isLast };
   }
 }
 

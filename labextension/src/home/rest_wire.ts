@@ -154,29 +154,28 @@ export class RestWire implements Wire, IDisposable {
 
   readonly #isOurs = (change: Change): boolean => change.experiment === this.id;
 
-  /** The state first: where it is final, the curves that are loaded after it are complete. */
+  /** The state first: where it is final, the trials and curves that are loaded after it are complete. */
   async #loadState(): Promise<void> {
-    const [details, changed] = await this.#loadRows();
-    const trials = this.#rows.rows();
-    this.isDeleted = false;
-    if (!this.details) this.#notes.soon(0);
-    this.details = details;
-    this.trials = trials;
-    this.#seq += 1;
-    const experiment = experimentOf(details, trials);
-    const { warnings } = details;
-    const frame = { seq: this.#seq, experiment, trials: changed.map(trialOf), series: [], warnings };
-    this.#emit({ kind: 'frame', ...frame });
-    this.#curves.soon(AFTER_METRICS_MS);
-  }
-
-  async #loadRows(): Promise<[ExperimentDetails, TrialRow[]]> {
     try {
-      return await Promise.all([api.showExperiment(this.id), this.#rows.load(this.id)]);
+      const details = await api.showExperiment(this.id);
+      for await (const changed of this.#rows.load(this.id)) this.#show(details, changed);
     } catch (error) {
       this.isDeleted = error instanceof Refusal && error.status === 404;
       throw error;
     }
+  }
+
+  #show(details: ExperimentDetails, changed: TrialRow[]): void {
+    this.isDeleted = false;
+    if (!this.details) this.#notes.soon(0);
+    this.details = details;
+    this.trials = this.#rows.rows();
+    this.#seq += 1;
+    const experiment = experimentOf(details, this.trials);
+    const { warnings } = details;
+    const frame = { seq: this.#seq, experiment, trials: changed.map(trialOf), series: [], warnings };
+    this.#emit({ kind: 'frame', ...frame });
+    this.#curves.soon(AFTER_METRICS_MS);
   }
 
   async #loadCurves(): Promise<void> {

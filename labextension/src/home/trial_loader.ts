@@ -4,7 +4,7 @@ import { listTrials } from '../api/experiment';
 import type { TrialRow } from '../api/experiment';
 
 export class TrialLoader {
-  #rows = new Map<number, TrialRow>();
+  readonly #rows = new Map<number, TrialRow>();
   #lastStateChange = 0;
 
   constructor(private readonly ask = listTrials) {}
@@ -14,16 +14,22 @@ export class TrialLoader {
     this.#lastStateChange = 0;
   }
 
-  /** The rows that are others than before; the wait for the answer is the only one. */
-  async load(id: string): Promise<TrialRow[]> {
+  /** Page after page, the rows that are others than before. */
+  async *load(id: string): AsyncGenerator<TrialRow[]> {
     const since = this.#lastStateChange;
-    const { trials, lastStateChange } = await this.ask(id, since);
-    const known = this.#rows;
-    if (since === 0) this.#rows = new Map();
-    const changed = trials.filter((row) => !isEqual(row, known.get(row.number)));
-    for (const row of trials) this.#rows.set(row.number, row);
-    this.#lastStateChange = lastStateChange;
-    return changed;
+    const gone = new Set(since === 0 ? this.#rows.keys() : []);
+    for await (const { trials, lastStateChange, isLast } of this.ask(id, since)) {
+      const changed = trials.filter((row) => !isEqual(row, this.#rows.get(row.number)));
+      for (const row of trials) {
+        this.#rows.set(row.number, row);
+        gone.delete(row.number);
+      }
+      if (isLast) {
+        for (const number of gone) this.#rows.delete(number);
+        this.#lastStateChange = lastStateChange;
+      }
+      yield changed;
+    }
   }
 
   /** In order of their numbers. */

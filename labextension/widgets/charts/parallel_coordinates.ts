@@ -183,7 +183,7 @@ export class ParallelCoordinates {
       trials: failing,
       color: cssColor(this.root, '--at-muted', '#999'),
       alpha: failing.length > 1000 ? 0.04 : 0.12,
-      width: 1,
+      width: 1 / devicePixelRatio,
     };
     this.#lines.draw([faint, ...shadeLayers(this.session, this.#dimensions, this.#passing)]);
   }

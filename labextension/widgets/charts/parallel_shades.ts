@@ -23,7 +23,9 @@ export function shadeLayers(
   const trials: number[][] = SHADES.map(() => []);
   for (const place of places) trials[shadeOf(objective?.positions[place] ?? NaN, isRising)]?.push(place);
   const alpha = places.length > 1000 ? 0.25 : places.length > 100 ? 0.5 : 0.85;
-  return SHADES.map((color, i) => ({ trials: trials[i] ?? [], color, alpha, width: 1.25 }));
+  // Without a GPU, lines of more than a device's pixel take twice as long.
+  const width = places.length > 1000 ? 1 / devicePixelRatio : 1.25;
+  return SHADES.map((color, i) => ({ trials: trials[i] ?? [], color, alpha, width }));
 }
 
 /** The legend: the shades between the worst and the best value. */

@@ -35,4 +35,4 @@ def test_the_best_trial_of_the_store_is_that_of_the_rule(store, values, directio
             )
     assert store.best_trial(experiment_id, objective) == ranking.best(objective, store.trials(experiment_id))
     assert store.best_trial(experiment_id, None) is None
-    assert store.trials(experiment_id, limit=3) == store.trials(experiment_id)[:3]
+    assert store.trials(experiment_id, offset=1, limit=3) == store.trials(experiment_id)[1:4]

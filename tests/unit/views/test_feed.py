@@ -116,11 +116,11 @@ def test_after_a_retry_the_time_left_follows_from_what_happened_since(store):
 
 def test_the_time_left_follows_from_the_trials_that_ended(store):
     begin(store, 1)
-    assert eta_s(store.experiment("e1"), store.trials("e1"), 105.0) is None
+    assert eta_s(store.experiment("e1"), store.trial_times("e1"), 105.0) is None
     store.change_state("e1", 1, TrialState.SUCCEEDED, 110.0)
-    assert eta_s(store.experiment("e1"), store.trials("e1"), 110.0) == pytest.approx(30.0)
+    assert eta_s(store.experiment("e1"), store.trial_times("e1"), 110.0) == pytest.approx(30.0)
     begin(store, 2, 110.0)
-    assert eta_s(store.experiment("e1"), store.trials("e1"), 115.0) == pytest.approx(25.0)
+    assert eta_s(store.experiment("e1"), store.trial_times("e1"), 115.0) == pytest.approx(25.0)
 
 
 class Inbox:
