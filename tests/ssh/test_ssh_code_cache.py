@@ -88,6 +88,18 @@ def test_a_bundle_that_is_gone_from_the_host_is_sent_again(backend: SshBackend, 
     assert bundle.is_dir()
 
 
+def test_checkpoints_of_an_earlier_attempt_go_when_no_trial_uses_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("blobs", "agents/own", "bundles", "checkpoints/used", "checkpoints/unused"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setattr(agent_code, "_OWN", tmp_path / "agents" / "own")
+    cache = CodeCache(tmp_path)
+    assert cache.use([tmp_path / "checkpoints" / "used"], tmp_path / "jobs" / "a trial that has still to begin")
+    cache.make_room("bundles/coming", size_bytes=MB, limit_bytes=1)
+    assert [path.name for path in (tmp_path / "checkpoints").iterdir()] == ["used"]
+
+
 def test_the_code_of_an_agent_goes_only_when_no_agent_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     names = ("blobs", "agents/old", "agents/held", "agents/new", "bundles")
     for name in names:
@@ -96,6 +108,6 @@ def test_the_code_of_an_agent_goes_only_when_no_agent_runs_it(tmp_path: Path, mo
         os.utime(tmp_path / "agents" / name, (0, 0))
     monkeypatch.setattr(agent_code, "_OWN", tmp_path / "agents" / "held")
     held = agent_code.hold_own()
-    CodeCache(tmp_path).make_room("coming", size_bytes=MB, limit_bytes=1)
+    CodeCache(tmp_path).make_room("bundles/coming", size_bytes=MB, limit_bytes=1)
     os.close(held)
     assert sorted(path.name for path in (tmp_path / "agents").iterdir()) == ["held", "new"]

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.backends.home_name import home_name
 from jupyter_autotrain.client import Experiment, place_leftovers
-from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import SshLab
@@ -22,7 +21,7 @@ pytestmark = pytest.mark.fault
 
 def trials_of(lab: SshLab, home: Home, experiment_id: str) -> list[Path]:
     """The trial directories of an experiment on all hosts."""
-    name = home_name(BackendContext(home))
+    name = home_identity.identity(home)
     folders = [host.home() / ".autotrain" / "jobs" / name for host in lab.hosts]
     return [path for folder in folders for path in folder.glob(f"{experiment_id}-*")]
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.home_name import home_name
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 from jupyter_autotrain.backends.ssh import agent_experiments
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, scan_folder
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import TrialSpec
@@ -42,11 +43,15 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
         if self.shares_home:
             experiment_id, number, attempt = job_id.rsplit("-", 2)
             return {"directory": str(self._context.home.trial(experiment_id, int(number), int(attempt)))}
-        return {"directory": str(self._root / "jobs" / home_name(self._context) / job_id)}
+        return {"directory": str(self._jobs_folder / job_id)}
 
     def trials_folder(self) -> str:
         """The home's own, or one below `workdir`."""
-        return str(self._context.home.root if self.shares_home else self._root / "jobs" / home_name(self._context))
+        return str(self._context.home.root if self.shares_home else self._jobs_folder)
+
+    @cached_property
+    def _jobs_folder(self) -> Path:
+        return self._root / "jobs" / home_identity.identity(self._context.home)
 
     def experiments_there(self) -> Mapping[str, int]:
         """Those below `workdir`."""

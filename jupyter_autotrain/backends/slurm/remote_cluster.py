@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.home_name import home_name
 from jupyter_autotrain.backends.ssh import data_sending, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
@@ -47,23 +47,23 @@ class RemoteCluster:
 
     def ref_data(self, job_id: str) -> JsonObject:
         """The host, and the job's folder there."""
-        return {"host": self._link.name, "directory": f"{home_name(self._context)}/{job_id}"}
+        return {"host": self._link.name, "directory": f"{home_identity.identity(self._context.home)}/{job_id}"}
 
     def trials_folder(self) -> str:
         """A folder of this home's own."""
-        return home_name(self._context)
+        return home_identity.identity(self._context.home)
 
     def experiments_there(self) -> Mapping[str, int]:
         """Have the agent look."""
-        return cast("dict[str, int]", self._link.ask("experiments", home=home_name(self._context)))
+        return cast("dict[str, int]", self._link.ask("experiments", home=home_identity.identity(self._context.home)))
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
         """Have the agent delete them."""
-        self._link.ask("remove_experiments", home=home_name(self._context), ids=sorted(experiments))
+        self._link.ask("remove_experiments", home=home_identity.identity(self._context.home), ids=sorted(experiments))
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Send it, unless it is there."""
-        return self._link.send_bundle(self._context.bundle(trial))
+        return self._link.sent.send_bundle(self._context.bundle(trial))
 
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:
         """Send it, unless it is there."""

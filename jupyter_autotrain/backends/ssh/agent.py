@@ -13,7 +13,6 @@ state.
 from __future__ import annotations
 
 import base64
-import contextlib
 import json
 import os
 import socket
@@ -73,7 +72,7 @@ class Agent:
             "machine": lambda _: agent_machine.describe(),
             "python": self._inspect_python,
             "make_room": lambda request: self._code.make_room(
-                request["digest"], request["size_bytes"], request["limit_bytes"]
+                request["folder"], request["size_bytes"], request["limit_bytes"]
             ),
             "start": self._start,
             "subscribe": self._subscribe,
@@ -111,7 +110,7 @@ class Agent:
         threading.Thread(target=self._end_when_unasked, daemon=True).start()
         for line in sys.stdin.buffer:
             self._asked_s = time.monotonic()
-            self._touch_contacts()
+            agent_experiments.touch_contacts(list(self._owners))
             threading.Thread(target=self._answer, args=(json.loads(line),), daemon=True).start()
         os._exit(0)
 
@@ -151,9 +150,10 @@ class Agent:
         return interpreters.inspect(sys.executable, request["environment"], request["distributions"], os.environ)
 
     def _start(self, request: AgentRequest) -> bool:
-        """Start a job; False where its bundle is gone, and has to be sent again."""
+        """Start a job; False where its code or checkpoints are gone, and have to be sent again."""
         directory = self._directory(request["job"])
-        if not starting.has_begun(directory) and not self._code.use(Path(request["bundle"]), directory):
+        needed = [Path(path) for path in (request["bundle"], request["trial"].get("resume_from")) if path]
+        if not starting.has_begun(directory) and not self._code.use(needed, directory):
             return False
         self._start_once(directory, request)
         self._watcher.subscribe(request["job"], directory, dict.fromkeys(wire.STREAMS, 0))
@@ -195,15 +195,9 @@ class Agent:
         directory = self._directory(request["job"])
         self._watcher.unsubscribe(request["job"])
         if bundle := agent_ranks.prepare_again(directory):
-            self._code.use(Path(bundle), directory)
+            self._code.use([Path(bundle)], directory)
             argv = (sys.executable, *system.INTERPRETER_FLAGS, str(start_supervisor.__file__), str(directory))
             starting.start(argv, dict(os.environ), directory)
-
-    def _touch_contacts(self) -> None:
-        """Note beside the trials of each manager served here that it is there: supervisors with a lease look at it."""
-        for folder in list(self._owners):
-            with contextlib.suppress(OSError):  # a full disk
-                (folder / agent_experiments.CONTACT).touch(mode=0o600)
 
     def _subscribe(self, request: AgentRequest) -> None:
         """Push states and streams, by job and stream with their offsets; what there is now before the answer."""

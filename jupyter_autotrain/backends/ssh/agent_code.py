@@ -2,6 +2,7 @@
 
 ```
 ROOT/bundles/DIGEST/      the code of an experiment; its time is when it was used last
+ROOT/checkpoints/DIGEST/  those of an attempt elsewhere, for the next one here
 ROOT/agents/DIGEST/       an agent's own code; locked (flock) while an agent runs it
 ROOT/blobs/SHA256         a file that was received; the folder is locked while files are, and while room is made
 ROOT/users/DIGEST/NAME    a trial that uses one of these folders
@@ -17,13 +18,15 @@ import fcntl
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker.cache_users import START_S, CacheUsers
 
 _OWN = Path(__file__).parents[3]  # the code of this agent
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_FOLDERS = ("bundles", "agents", wire.CHECKPOINTS)
 _REMOVED = ".removed-"
 
 
@@ -50,30 +53,30 @@ class CodeCache:
         self._root = root
         self._users = CacheUsers(str(root))
 
-    def use(self, bundle: Path, directory: Path) -> bool:
-        """Note that a trial uses a bundle and this agent's code, so that both stay; False where the bundle is gone.
+    def use(self, folders: Sequence[Path], directory: Path) -> bool:
+        """Note that a trial uses folders and this agent's code, so that all stay; False where a folder is gone.
 
         Raises:
             OSError: It cannot be noted.
         """
         with self._locked(fcntl.LOCK_SH):
-            for folder in (bundle, _OWN):
+            for folder in (*folders, _OWN):
                 self._users.add(folder.name, str(directory))
                 with contextlib.suppress(FileNotFoundError):
                     os.utime(folder)
-            return bundle.is_dir()
+            return all(folder.is_dir() for folder in folders)
 
-    def make_room(self, digest: str, size_bytes: int, limit_bytes: int) -> None:
-        """Before a bundle comes, remove what nothing uses until it fits; what is used stays, whatever the limit.
+    def make_room(self, folder: str, size_bytes: int, limit_bytes: int) -> None:
+        """Before a folder comes, remove what nothing uses until it fits; what is used stays, whatever the limit.
 
-        Does nothing where the bundle is there, or while others send: the next one makes room.
+        Does nothing where the folder is there, or while others send: the next one makes room.
 
         Args:
-            digest: The bundle.
+            folder: Its kind and digest, as `bundles/DIGEST`.
             size_bytes: What it needs.
             limit_bytes: How much the cache may hold.
         """
-        if (self._root / "bundles" / digest).is_dir():
+        if (self._root / folder).is_dir():
             return
         with contextlib.suppress(OSError), self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
             self._remove_rests()
@@ -101,14 +104,14 @@ class CodeCache:
 
     def _by_last_use(self) -> list[Path]:
         found = []
-        for kind in ("bundles", "agents", "blobs"):
+        for kind in (*_FOLDERS, "blobs"):
             with contextlib.suppress(FileNotFoundError):
                 found += [Path(entry.path) for entry in os.scandir(self._root / kind)]
         return sorted(found, key=_last_use_ns)
 
     def _remove_rests(self) -> None:
         """Remove what an earlier removal, or a receiver that was killed, has left."""
-        for kind in ("bundles", "agents"):
+        for kind in _FOLDERS:
             for entry in (self._root / kind).glob("*.*"):
                 shutil.rmtree(entry, ignore_errors=True)
 

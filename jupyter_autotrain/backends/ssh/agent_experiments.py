@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import stat
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from jupyter_autotrain.core import files
@@ -70,3 +70,10 @@ def _size_bytes(directory: Path) -> int:
             with contextlib.suppress(FileNotFoundError):  # it went meanwhile
                 total += (directory / name).lstat().st_size
     return total
+
+
+def touch_contacts(folders: Iterable[Path]) -> None:
+    """Note beside the trials of each manager served here that it is there: supervisors with a lease look at it."""
+    for folder in folders:
+        with contextlib.suppress(OSError):  # a full disk
+            (folder / CONTACT).touch(mode=0o600)

@@ -8,7 +8,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.home_name import home_name
 from jupyter_autotrain.backends.ssh import fetching, interpreters, stop_carrying
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
@@ -69,7 +68,6 @@ class SshBackend(HostChecks):
         self._profile = profile
         self._context = context
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
-        self._owner = home_name(context)
         self._observer = Observer(self)
         self._survey = HostSurvey(self._links)
         self._starter = TrialStarter(profile, context, self._links)

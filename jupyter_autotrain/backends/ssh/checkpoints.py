@@ -7,7 +7,6 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.ssh import fetching
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.sending import scan_folder
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
@@ -31,7 +30,7 @@ def have(links: Mapping[str, HostLink], host: str, earlier: str, kept: Path) -> 
         return {}
     silent = _bring_home({name: other for name, other in links.items() if name != host}, earlier, kept)
     if kept.is_dir() and any(kept.iterdir()):
-        return {"resume_from": link.send_folder(scan_folder(kept), link.config.workdir, wire.CHECKPOINTS)}
+        return {"resume_from": link.sent.send_checkpoints(kept)}
     if silent:
         names = ", ".join(silent)
         return {"resume_note": f"begins anew: its checkpoints may be on {names}, without an answer"}

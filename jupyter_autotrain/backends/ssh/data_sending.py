@@ -77,7 +77,7 @@ def _send(
 ) -> str:
     """Send an entry unless it is there; gives the digest that it lies under."""
     folder = _as_sent(manifest)
-    with link.sending(folder.digest):  # of trials that begin together one sends it
+    with link.sent.sending(folder.digest):  # of trials that begin together one sends it
         asked = {"job": job, "digest": folder.digest, "size_bytes": manifest.size_bytes, "limit_bytes": limit_bytes}
         if changed := manifest.changed_file():
             raise changed_error(source, changed)

@@ -5,16 +5,15 @@ While a host does not answer, questions fail at once and a new connection is tri
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
-from pathlib import Path
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
 from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
-from jupyter_autotrain.backends.ssh.sending import DamagedFileError, FolderManifest, scan_folder
+from jupyter_autotrain.backends.ssh.sending import FolderManifest
+from jupyter_autotrain.backends.ssh.sent_folders import SentFolders
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -22,7 +21,6 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _FIRST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 15.0
-_KEPT_KIND = "kept_bundles"  # of those without a limit, as of jobs that a cluster begins whenever it likes
 
 
 class HostLink:
@@ -31,10 +29,14 @@ class HostLink:
     Args:
         config: The host, and where trials run there.
         clock: Gives seconds that never go back.
+
+    Attributes:
+        sent: The folders that were sent to the host.
     """
 
     def __init__(self, config: HostConfig, clock: Callable[[], float] = time.monotonic) -> None:
         self.config = config
+        self.sent = SentFolders(self)
         self._clock = clock
         self._lock = threading.Lock()
         self._connection: AgentConnection | None = None
@@ -43,9 +45,6 @@ class HostLink:
         self._lost_at_s = 0.0  # by the wall clock, for people
         self._retry_at_s = 0.0
         self._pause_s = 0.0
-        self._folders: dict[Path, FolderManifest] = {}
-        self._sent: dict[str, str] = {}
-        self._sending: dict[str, threading.Lock] = {}
         self._closed = threading.Event()
         self._on_news: Callable[[Collection[str]], None] = lambda _names: None
 
@@ -83,47 +82,15 @@ class HostLink:
         self.connection().pushed.expect(job, dict.fromkeys(wire.STREAMS, 0))
         is_started = bool(self.ask("start", job=job, bundle=bundle, **content))
         if not is_started:
-            with self._lock:
-                self._sent.pop(Path(bundle).name, None)
+            self.sent.forget(bundle)
         return is_started
 
     def greeting(self) -> JsonObject:
         """What the agent said first: versions, hostname, boot."""
         return self.connection().greeting
 
-    def send_bundle(self, root: Path, progress: ProgressCallback | None = None) -> str:
-        """Send a folder that does not change any more, unless it is there; gives its path on the host.
-
-        Raises:
-            BackendUnavailableError: As `ask`.
-            BackendError: The host cannot take it.
-        """
-        with self._lock:
-            folder = self._folders.get(root)
-        if folder is None:
-            self._prepare_to_send()
-            folder = scan_folder(root)
-        with self.sending(folder.digest):
-            sent = self._sent.get(folder.digest)
-            if sent is None:
-                sent = self._send_bundle(folder, progress)
-            with self._lock:
-                self._folders[root] = folder
-                self._sent[folder.digest] = sent
-        return sent
-
-    def _send_bundle(self, folder: FolderManifest, progress: ProgressCallback | None) -> str:
-        limit_bytes = self.config.cache_limit_bytes
-        kind = _KEPT_KIND if limit_bytes is None else "bundles"
-        if limit_bytes is not None:
-            size_bytes = 2 * folder.size_bytes  # the files as received, and the folder
-            self.ask("make_room", digest=folder.digest, size_bytes=size_bytes, limit_bytes=limit_bytes)
-        try:
-            return self.send_folder(folder, self.config.workdir, kind, progress)
-        except DamagedFileError:  # an earlier trial wrote to its own code; that file is gone from the cache now
-            return self.send_folder(folder, self.config.workdir, kind, progress)
-
-    def _prepare_to_send(self) -> None:
+    def prepare_to_send(self) -> None:
+        """Begin what sending needs there; errors as `ask`."""
         connection = self.connection()
         try:
             connection.folders.prepare()
@@ -133,20 +100,12 @@ class HostLink:
     def send_folder(
         self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None
     ) -> str:
-        """Send a folder, unless it is there; gives its path on the host. Errors as `send_bundle`."""
+        """Send a folder, unless it is there; gives its path on the host; errors as `ask`."""
         connection = self.connection()
         try:
             return connection.folders.send(folder, root, kind, progress)
         except LinkLostError as error:
             raise self.lost(connection, error) from error
-
-    @contextlib.contextmanager
-    def sending(self, digest: str) -> Iterator[None]:
-        """Let one thread at a time send what has this digest."""
-        with self._lock:
-            one_at_a_time = self._sending.setdefault(digest, threading.Lock())
-        with one_at_a_time:
-            yield
 
     def connection(self) -> AgentConnection:
         """The connection. Only the first attempt is waited for: a host known not to answer is not waited for.
@@ -224,7 +183,7 @@ class HostLink:
                 self._lost_at_s = time.time()
                 self._retry_at_s = 0.0
                 self._failure = self._explained(error)
-                self._sent.clear()  # a host that comes back may have lost its disk
+                self.sent.forget_all()  # a host that comes back may have lost its disk
             failure = self._failure
         connection.close()
         return LinkLostError(failure.found, failure.expected, failure.action) if failure is not None else error

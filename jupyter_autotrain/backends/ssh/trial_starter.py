@@ -86,14 +86,16 @@ class TrialStarter:
         """
         link = self._links[node.node]
         self._check_interpreter(node.node, trial)
-        content = {**self._content(trial, Placement((node,))), **self._layout(node.node, job, trial)}
+        content = self._content(trial, Placement((node,)))
         progress = UploadProgress(node.node, partial(self.on_progress, trial.job_id))
         for _ in range(_TRIES):
-            bundle = link.send_bundle(self._context.bundle(trial), progress)
+            bundle = link.sent.send_bundle(self._context.bundle(trial), progress)
             data = data_sending.place(link, job.name, trial, self._context, self._data_limit_bytes, progress)
+            layout = self._layout(node.node, job, trial)
             self.on_progress(trial.job_id, "")
             try:
-                if link.start(job.name, bundle, trial={**content, **data}, before=job.before, secrets=dict(secrets)):
+                known = {**content, **layout, **data}
+                if link.start(job.name, bundle, trial=known, before=job.before, secrets=dict(secrets)):
                     return
             except LinkLostError as error:
                 raise SubmitUnknownError(error.found, error.expected, error.action) from error
