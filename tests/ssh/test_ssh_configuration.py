@@ -12,7 +12,7 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.transport import run
+from jupyter_autotrain.backends.ssh.transport import HostKeyError, run
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
@@ -69,6 +69,24 @@ def test_match_blocks_apply_where_they_match_and_nowhere_else(lab: SshLab, confi
         "Match all",
     )  # fmt: skip
     assert hostname_by(config, kind, "box") == "h2"
+
+
+def test_a_command_for_logins_by_hand_is_in_nobodys_way(lab: SshLab, config: Path, kind: TransportKind) -> None:
+    own = f"  IdentityFile {lab.folder / 'user_key'}"
+    begin_with(config, "Host *", own, "  RemoteCommand tmux attach", "  RequestTTY force")
+    assert hostname_by(config, kind) == "h1"
+
+
+def test_a_revoked_key_is_refused_and_one_that_a_pattern_knows_is_not(
+    lab: SshLab, config: Path, kind: TransportKind
+) -> None:
+    begin_with(config, "Host *", f"  IdentityFile {lab.folder / 'user_key'}")
+    key = lab.hosts[0].public_key
+    lab.known_hosts.write_text(f"@cert-authority *.lab {lab.hosts[1].public_key}\n10.77.0.1? {key}\n")
+    assert hostname_by(config, kind) == "h1"
+    lab.known_hosts.write_text(f"10.77.0.1? {key}\n@revoked * {key}\n")
+    with pytest.raises(HostKeyError, match="h1 is revoked"):
+        hostname_by(config, kind)
 
 
 def test_the_agent_that_the_configuration_names_is_asked_for_keys(

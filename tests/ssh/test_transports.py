@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import re
+import shlex
 import socket
 import subprocess
 import sys
@@ -175,7 +177,9 @@ class TransportContract(ABC):
         lab.known_hosts.write_text(f"{first.address} {second.public_key}\n")
         with pytest.raises(HostKeyError, match="has changed") as caught:
             connecting.connect(self.address(lab), self.kind)
-        assert "ssh-keygen -R h1" in caught.value.action
+        (forget,) = re.findall("`(.*)`", caught.value.action)
+        subprocess.run(shlex.split(forget), check=True, capture_output=True)
+        assert first.address not in lab.known_hosts.read_text()
 
     def test_a_key_that_the_host_does_not_accept_is_named(self, lab: SshLab, tmp_path: Path) -> None:
         other = tmp_path / "other_key"

@@ -44,25 +44,28 @@ def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddre
     Raises:
         BackendError: The port is no number.
     """
-    user, _, endpoint = jump.removeprefix("ssh://").rpartition("@")
-    name, colon, port = endpoint.rpartition(":")
-    if not colon:
-        name = endpoint
-        port = ""
+    user, name, port = _parts(jump)
     if port and not port.isdigit():
         raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")
-    return HostAddress(
-        name.strip("[]"), user or None, int(port) if port else None, config_file=config_file, profile=profile
-    )
+    return HostAddress(name, user or None, int(port) if port else None, config_file=config_file, profile=profile)
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """User, name and port of `[ssh://][USER@]HOST[:PORT]`; an IPv6 address with a port stands in brackets."""
+    user, _, endpoint = text.removeprefix("ssh://").rpartition("@")
+    if endpoint.startswith("["):
+        name, _, port = endpoint[1:].partition("]")
+        return user, name, port.removeprefix(":")
+    name, _, port = endpoint.partition(":")
+    return (user, endpoint, "") if ":" in port else (user, name, port)
 
 
 def named_host(value: object) -> object:
     """The options of a host that is given by its name alone, or as `USER@HOST:PORT`; other values as they are."""
     if not isinstance(value, str):
         return value
-    user, _, endpoint = value.rpartition("@")
-    name, _, port = endpoint.partition(":")
-    host: dict[str, object] = {"host": name if port.isdigit() else endpoint}
+    user, name, port = _parts(value)
+    host: dict[str, object] = {"host": name if port.isdigit() or not port else f"{name}:{port}"}
     if user:
         host["user"] = user
     if port.isdigit():

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import getpass
 import os
+import re
 import shutil
+import socket
 import subprocess
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import Final
 
 from jupyter_autotrain.backends.ssh import paramiko_config
 from jupyter_autotrain.backends.ssh.address import HostAddress
@@ -16,6 +22,11 @@ _SYSTEM_CONFIG = "/etc/ssh/ssh_config"
 _ASK_S = 20.0
 _PUBLIC = ".pub"
 _NONE = frozenset({"", "none"})
+_NO_KNOWN_HOSTS = _NONE | {os.devnull}
+# Options that paramiko cannot follow, in words.
+_ONLY_OPENSSH: Final = MappingProxyType(
+    {"proxycommand": "a ProxyCommand", "knownhostscommand": "a KnownHostsCommand", "revokedhostkeys": "RevokedHostKeys"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +36,11 @@ class ResolvedHost:
     Attributes:
         name: As the user calls it.
         key_name: What its key is filed under in `known_hosts`.
-        known_hosts: Files of known keys; the first is the one to write to.
+        known_hosts: Files of known keys.
+        trust_file: The one of them that a key is added to; "" where the user has none.
         jumps: Hosts to go through, in this order.
         proxy_command: A program that makes the connection, or "".
+        only_openssh: What the configuration has that only the OpenSSH program can follow, such as a ProxyCommand.
         profile: The profile that names it, for messages.
         identity_agent: The socket of the agent that holds keys; "": the one of the environment.
         certificates: Files of certificates for the keys; one beside its key is found without.
@@ -42,8 +55,10 @@ class ResolvedHost:
     key_name: str
     key_files: tuple[str, ...]
     known_hosts: tuple[str, ...]
+    trust_file: str = ""
     jumps: tuple[str, ...] = ()
     proxy_command: str = ""
+    only_openssh: tuple[str, ...] = ()
     identity_agent: str = ""
     profile: str = "ssh"
     only_key_files: bool = False
@@ -89,8 +104,8 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
     hostname = first("hostname", address.name)
     port = int(first("port", "22"))
     filed_under = first("hostkeyalias") or hostname
-    key_name = filed_under if port == 22 or first("hostkeyalias") else f"[{filed_under}]:{port}"
-    known = f"{first('userknownhostsfile')} {first('globalknownhostsfile')}".split()
+    tokens = _tokens(address.name, hostname, port, first("user"), filed_under)
+    own = _known_files(first("userknownhostsfile"), tokens)
     jumps = first("proxyjump")
     return ResolvedHost(
         name=address.name,
@@ -98,33 +113,52 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
         hostname=hostname,
         port=port,
         user=first("user"),
-        key_name=key_name,
-        key_files=_private_keys(answer.get("identityfile", [])),
-        public_key_files=_public_keys(answer.get("identityfile", [])),
-        certificates=_files(answer.get("certificatefile", [])),
-        known_hosts=tuple(str(_expanded(path)) for path in known if path not in _NONE),
+        key_name=filed_under if port == 22 or first("hostkeyalias") else f"[{filed_under}]:{port}",
+        key_files=_private_keys(answer.get("identityfile", []), tokens),
+        public_key_files=_public_keys(answer.get("identityfile", []), tokens),
+        certificates=_files(answer.get("certificatefile", []), tokens),
+        known_hosts=(*own, *_known_files(first("globalknownhostsfile"), tokens)),
+        trust_file=own[0] if own else "",
         jumps=tuple(jumps.split(",")) if jumps else (),
         proxy_command=first("proxycommand"),
-        identity_agent=first("identityagent"),
+        only_openssh=tuple(_ONLY_OPENSSH[key] for key in _ONLY_OPENSSH if first(key)),
+        identity_agent=_expanded(first("identityagent"), tokens),
         only_key_files=first("identitiesonly") == "yes",
     )
 
 
-def _private_keys(paths: list[str]) -> tuple[str, ...]:
-    return _files([path for path in paths if not path.endswith(_PUBLIC)])
+def _tokens(name: str, hostname: str, port: int, user: str, filed_under: str) -> dict[str, str]:
+    """What `%` with a letter means in paths; `ssh -G` leaves it in those of keys."""
+    here = socket.gethostname()
+    return {
+        "%": "%", "d": str(Path.home()), "h": hostname, "i": str(os.getuid()), "k": filed_under, "l": here,
+        "L": here.partition(".")[0], "n": name, "p": str(port), "r": user, "u": getpass.getuser(),
+    }  # fmt: skip
 
 
-def _public_keys(paths: list[str]) -> tuple[str, ...]:
+def _known_files(text: str, tokens: Mapping[str, str]) -> tuple[str, ...]:
+    """Paths that `ssh -G` gives on one line without quotes: each begins at the root or at a home."""
+    paths = re.split(r"\s+(?=[/~]|none$)", text)
+    return tuple(_expanded(path, tokens) for path in paths if path not in _NO_KNOWN_HOSTS)
+
+
+def _private_keys(paths: list[str], tokens: Mapping[str, str]) -> tuple[str, ...]:
+    return _files([path for path in paths if not path.endswith(_PUBLIC)], tokens)
+
+
+def _public_keys(paths: list[str], tokens: Mapping[str, str]) -> tuple[str, ...]:
     """The configuration names a private key, which may be with an agent only, or the public one itself."""
-    return _files([path if path.endswith(_PUBLIC) else f"{path}{_PUBLIC}" for path in paths])
+    return _files([path if path.endswith(_PUBLIC) else f"{path}{_PUBLIC}" for path in paths], tokens)
 
 
-def _files(paths: list[str]) -> tuple[str, ...]:
-    return tuple(str(path) for path in map(_expanded, paths) if path.is_file())
+def _files(paths: list[str], tokens: Mapping[str, str]) -> tuple[str, ...]:
+    expanded = [_expanded(path, tokens) for path in paths]
+    return tuple(path for path in expanded if Path(path).is_file())
 
 
-def _expanded(path: str) -> Path:
-    return Path(path.strip('"')).expanduser()
+def _expanded(path: str, tokens: Mapping[str, str]) -> str:
+    replaced = re.sub("%(.)", lambda token: tokens.get(token[1], token[0]), path.strip('"'))
+    return os.path.expandvars(os.path.expanduser(replaced))  # noqa: PTH111 - a text, not opened here
 
 
 def _refuse_what_only_ssh_reads(address: HostAddress) -> None:

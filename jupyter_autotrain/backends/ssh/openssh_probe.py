@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain.backends.ssh import host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -16,7 +17,7 @@ SAFE = (
     "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", f"ConnectTimeout={int(CONNECT_S)}",
     "-o", f"ServerAliveInterval={KEEPALIVE_S}", "-o", f"ServerAliveCountMax={SILENCE_S - 1}",
     "-o", "UpdateHostKeys=no", "-o", "ForwardX11=no", "-o", "ForwardAgent=no", "-o", "ClearAllForwardings=yes",
-    "-o", "PermitLocalCommand=no", "-T",
+    "-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-T",
 )  # fmt: skip
 _FINGERPRINT = re.compile(r"Server host key: (\S+) (SHA256:\S+)")
 
@@ -46,7 +47,9 @@ def explain(address: HostAddress, said: str) -> BackendUnavailableError:
     shown = _FINGERPRINT.search(said)
     key_type, fingerprint = shown.groups() if shown else ("", "")
     if "HOST IDENTIFICATION HAS CHANGED" in said:
-        return host_keys.changed(address.name, key_type, fingerprint, ("known_hosts",))
+        return host_keys.changed(resolve(address), key_type, fingerprint)
+    if "marked as revoked" in said or "REVOKED HOST KEY" in said:
+        return host_keys.revoked(address.name, key_type, fingerprint)
     if "host key is known for" in said or "Host key verification failed" in said:
         return host_keys.unknown(address.name, address.profile, key_type, fingerprint)
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("debug", "OpenSSH_"))]

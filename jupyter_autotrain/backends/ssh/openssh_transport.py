@@ -28,7 +28,9 @@ from jupyter_autotrain.errors import BackendUnavailableError
 _LINK_LOST = 255  # the exit code of `ssh` itself
 _UNUSED_S = 30  # a master whose owner was killed ends itself after this
 # Without its master, `ssh` would connect by itself: slowly, without our knowing, and even after a lost connection.
-_ONLY_SHARED = ("-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-T")
+_ONLY_SHARED = (
+    "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-o", "RemoteCommand=none", "-T",
+)  # fmt: skip
 
 
 class OpenSshTransport:

@@ -6,6 +6,7 @@ import contextlib
 import os
 import socket
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import paramiko
@@ -13,9 +14,12 @@ import paramiko
 from jupyter_autotrain.backends.ssh import host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
+from jupyter_autotrain.backends.ssh.known_hosts import KnownKeys, known_keys
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
 from jupyter_autotrain.errors import BackendUnavailableError
 
+_RSA = "ssh-rsa"
+_RSA_SIGNATURES = frozenset({"rsa-sha2-512", "rsa-sha2-256"})
 _NO_KEY = "No authentication methods available"  # the library's words where there is no key at all
 
 
@@ -53,7 +57,8 @@ def host_key(address: HostAddress) -> HostKey:
         for hop in between:
             clients.append(_connect_one(hop, clients[-1] if clients else None))
         with _explained(last):
-            transport = paramiko.Transport(_socket(last, clients[-1] if clients else None))
+            stream = _socket(last, clients[-1] if clients else None)
+            transport = _transport(known_keys(last.known_hosts, last.key_name), stream)
             try:
                 transport.start_client(timeout=CONNECT_S)
                 key = transport.get_remote_server_key()
@@ -65,22 +70,38 @@ def host_key(address: HostAddress) -> HostKey:
 
 
 def _route(address: HostAddress) -> list[ResolvedHost]:
+    """The hosts to connect to, one through the other; the first of them may itself be behind others."""
     host = resolve(address)
-    if host.proxy_command:
+    route = [host]
+    first = host
+    while first.jumps:
+        between = [resolve(jump_address(jump, address.config_file, address.profile)) for jump in first.jumps]
+        first = between[0]
+        if first in route:
+            raise BackendUnavailableError(
+                f"The way to {host.name} goes in a circle: it comes to {first.name} again.",
+                "A ProxyJump that ends.",
+                f"Run `ssh -G {first.name}`, and mend your SSH configuration.",
+            )
+        route = [*between, *route]
+    for hop in (first, host):
+        _refuse_what_only_openssh_does(hop)
+    return route
+
+
+def _refuse_what_only_openssh_does(host: ResolvedHost) -> None:
+    if host.only_openssh:
         raise BackendUnavailableError(
-            f"{host.name} is reached by a ProxyCommand.",
-            "ProxyJump, or the OpenSSH program as transport.",
+            f"Your SSH configuration has {' and '.join(host.only_openssh)} for {host.name}.",
+            "What paramiko can follow, such as ProxyJump, or the OpenSSH program as transport.",
             "Say `transport: openssh` in the profile.",
         )
-    return [*(resolve(jump_address(jump, address.config_file, address.profile)) for jump in host.jumps), host]
 
 
 def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> paramiko.SSHClient:
     client = paramiko.SSHClient()
-    for file in host.known_hosts:
-        with contextlib.suppress(OSError):
-            client.load_system_host_keys(file)
-    client.set_missing_host_key_policy(_Refusal(host))
+    known = known_keys(host.known_hosts, host.key_name)
+    client.set_missing_host_key_policy(_KnownKeysOnly(host, known))
     try:
         with _explained(host), _agent_socket(host.identity_agent), _agent_key(host) as agent_key:
             client.connect(
@@ -88,7 +109,7 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
                 key_filename=list(host.key_files) or None,
                 sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
                 timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
-                transport_factory=_transport,
+                transport_factory=partial(_transport, known),
             )  # fmt: skip
     except BaseException:
         client.close()
@@ -125,11 +146,18 @@ def _agent_key(host: ResolvedHost) -> Iterator[paramiko.PKey | None]:
         yield next((key for key in agent.get_keys() if key.get_base64() in named), None)
 
 
-def _transport(stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
-    """A transport that prefers ciphers that authenticate too: one pass over the data in the place of two."""
+def _transport(known: KnownKeys, stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
+    """A transport that asks for a key of a known type, and prefers ciphers that authenticate too.
+
+    Those take one pass over the data in the place of two.
+    """
     transport = paramiko.Transport(stream, **options)
     security = transport.get_security_options()
     security.ciphers = sorted(security.ciphers, key=lambda name: "gcm" not in name)
+    types = {key.type for key in known.keys}
+    if _RSA in types:
+        types |= _RSA_SIGNATURES
+    security.key_types = sorted(security.key_types, key=lambda name: name not in types)
     return transport
 
 
@@ -146,16 +174,27 @@ def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.so
     return stream
 
 
-class _Refusal(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
-    """Raises what tells the user how to trust the key."""
+class _KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
+    """Takes a known key, and raises what tells the user what to do with another one."""
 
-    def __init__(self, host: ResolvedHost) -> None:
+    def __init__(self, host: ResolvedHost, known: KnownKeys) -> None:
         self._host = host
+        self._known = known
 
     def missing_host_key(self, client: object, hostname: str, key: paramiko.PKey) -> None:  # noqa: ARG002 - the library's
-        """Refuse."""
-        shown = host_keys.fingerprint(HostKey(key.get_name(), key.get_base64()))
-        raise host_keys.unknown(self._host.name, self._host.profile, key.get_name(), shown)
+        """Decide about the key that the host shows; the library itself knows none."""
+        shown = HostKey(key.get_name(), key.get_base64())
+        if shown in self._known.keys:
+            return
+        name = self._host.name
+        fingerprint = host_keys.fingerprint(shown)
+        if shown in self._known.revoked:
+            raise host_keys.revoked(name, shown.type, fingerprint)
+        if shown.type in {known.type for known in self._known.keys}:
+            raise host_keys.changed(self._host, shown.type, fingerprint)
+        if self._known.has_authority:
+            raise host_keys.not_certified(name, shown.type, fingerprint)
+        raise host_keys.unknown(name, self._host.profile, shown.type, fingerprint)
 
 
 @contextlib.contextmanager
@@ -165,9 +204,6 @@ def _explained(host: ResolvedHost) -> Iterator[None]:
         yield
     except HostKeyError:
         raise
-    except paramiko.BadHostKeyException as error:
-        key = HostKey(error.key.get_name(), error.key.get_base64())
-        raise host_keys.changed(host.name, key.type, host_keys.fingerprint(key), host.known_hosts) from None
     except paramiko.AuthenticationException as error:
         raise _not_let_in(host, error) from None
     except (paramiko.SSHException, OSError, EOFError) as error:
@@ -184,7 +220,8 @@ def _not_let_in(host: ResolvedHost, error: Exception) -> BackendUnavailableError
     return BackendUnavailableError(
         f"{host.name} does not let {host.user!r} in: {error}",
         f"A key that it accepts; tried: {', '.join(host.key_files) or 'those of the agent'}.",
-        f"Run `ssh {host.name} true` in a terminal until it asks for nothing.",
+        f"Run `ssh {host.name} true` in a terminal until it asks for nothing; if it asks for nothing now, say "
+        "`transport: openssh` in the profile.",
     )
 
 
@@ -195,7 +232,7 @@ def _agent_socket(path: str) -> Iterator[None]:
         yield
         return
     before = os.environ.get("SSH_AUTH_SOCK")
-    os.environ["SSH_AUTH_SOCK"] = os.path.expandvars(os.path.expanduser(path))  # noqa: PTH111 - a text, not opened here
+    os.environ["SSH_AUTH_SOCK"] = path
     try:
         yield
     finally:
