@@ -169,6 +169,15 @@ test('every text of the extension goes through the translator', () => {
   assert.deepEqual(faultsOf(['src', ...SHARED], untranslated), []);
 });
 
+test('no text has a doubled percent sign: JupyterLab shows one of them', () => {
+  const doubled = (_: string, source: string): string[] =>
+    source.match(/\.(__|_n)\(\s*'[^']*%%[^']*'/g) ?? [];
+  assert.deepEqual(doubled('a.ts', "trans.__('Put %%magic'); trans.__('Put %1', '%%magic')"), [
+    ".__('Put %%magic'",
+  ]);
+  assert.deepEqual(faultsOf(['src', ...SHARED], doubled), []);
+});
+
 test('what views and charts show in a widget and in JupyterLab alike goes through the translator', () => {
   assert.deepEqual(faultsOf(SHARED, sentences), []);
 });

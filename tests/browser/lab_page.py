@@ -52,7 +52,13 @@ def use_theme(page: Any, theme: str) -> None:
     """Change the theme; returns when the server keeps it and the page is drawn in it."""
     page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', {theme})", theme)
     page.wait_for_selector(f"body[data-jp-theme-name='{theme}']", state="attached")
+    until_splash_gone(page)
     page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def until_splash_gone(page: Any) -> None:
+    """Wait until nothing fades over the page: JupyterLab does that as it starts, and as a theme is loaded."""
+    page.wait_for_selector("#jupyterlab-splash", state="detached")
 
 
 @contextmanager
@@ -67,5 +73,6 @@ def in_theme(page: Any, theme: str) -> Iterator[None]:
 
 def picture(page: Any, name: str) -> None:
     """Keep a picture of the page."""
+    until_splash_gone(page)
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=ARTIFACTS / f"{name}.png")

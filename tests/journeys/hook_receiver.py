@@ -12,7 +12,11 @@ _LONGEST_S = 60.0
 
 
 class HookReceiver(ThreadingHTTPServer):
-    """Has an address from the start; refuses until `open` was called, and holds answers until `may_answer` is set."""
+    """Has an address from the start; refuses until `open` was called, and holds answers until `may_answer` is set.
+
+    Attributes:
+        refusals: So many messages are kept and refused, with status 503.
+    """
 
     daemon_threads = True
 
@@ -21,6 +25,7 @@ class HookReceiver(ThreadingHTTPServer):
         self.server_bind()
         self.received: list[JsonPayload] = []
         self.fields: list[Mapping[str, str]] = []
+        self.refusals = 0
         self.may_answer = threading.Event()
         self.may_answer.set()
         self._thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05})
@@ -55,7 +60,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.fields.append(dict(self.headers))
         self.server.received.append(payload)
         self.server.may_answer.wait(_LONGEST_S)
-        self.send_response(204)
+        is_refused = len(self.server.received) <= self.server.refusals
+        self.send_response(503 if is_refused else 204)
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:

@@ -3,6 +3,8 @@
 import { Dialog, Notification, showDialog } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
+import { Widget } from '@lumino/widgets';
+import { h } from '../../widgets/lib/dom';
 import { act, answerOf } from '../api/actions';
 import type { Action } from '../api/actions';
 import { showExperiment } from '../api/experiment';
@@ -66,7 +68,7 @@ async function isConfirmed(
   const button = texts.isDestructive ? Dialog.warnButton : Dialog.okButton;
   const answer = await showDialog({
     title: texts.question,
-    body: paragraphs.join(' '),
+    body: new Widget({ node: h('div', {}, ...paragraphs.map((text) => h('p', {}, text))) }),
     buttons: [Dialog.cancelButton({ label: trans.__('Cancel') }), button({ label: texts.button })],
   });
   return answer.button.accept;

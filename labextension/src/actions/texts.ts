@@ -7,6 +7,7 @@ interface ActionTexts {
   label: string;
   button: string;
   question: string;
+  /** True of one trial, of one experiment and of several. */
   consequence: string;
   /** Why nothing is done where it fits none. */
   refusal: string;
@@ -20,7 +21,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       label: trans.__('Stop'),
       button: trans.__('Stop'),
       question: trans.__('Stop %1?', what),
-      consequence: trans.__('Its running trials are ended; what they have reported stays.'),
+      consequence: trans.__('Trials that run are ended; what they have reported stays.'),
       refusal: trans.__('%1: there is nothing to stop, all trials have ended.', what),
       isDestructive: true,
     },
@@ -28,7 +29,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       label: trans.__('Retry'),
       button: trans.__('Retry'),
       question: trans.__('Retry %1?', what),
-      consequence: trans.__('Its failed, cancelled, preempted and lost trials run again.'),
+      consequence: trans.__('Failed, cancelled, preempted and lost trials run again.'),
       refusal: trans.__(
         '%1: there is nothing to retry, no trial has failed or was cancelled, preempted or lost.',
         what,
@@ -39,7 +40,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       label: trans.__('Resume'),
       button: trans.__('Resume'),
       question: trans.__('Resume %1?', what),
-      consequence: trans.__('Its cancelled, preempted and lost trials run again; failed ones do not.'),
+      consequence: trans.__('Cancelled, preempted and lost trials run again; failed ones do not.'),
       refusal: trans.__('%1: there is nothing to resume, no trial was cancelled, preempted or lost.', what),
       isDestructive: false,
     },
@@ -47,7 +48,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       label: trans.__('Rerun'),
       button: trans.__('Rerun'),
       question: trans.__('Rerun %1?', what),
-      consequence: trans.__('Its stored code is submitted again as a new experiment.'),
+      consequence: trans.__('The stored code is submitted again as a new experiment.'),
       refusal: trans.__('%1: there is nothing to rerun.', what),
       isDestructive: false,
     },
@@ -55,9 +56,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       label: trans.__('Delete'),
       button: trans.__('Delete'),
       question: trans.__('Delete %1?', what),
-      consequence: trans.__(
-        'Its curves, logs, checkpoints and captured code are removed and cannot come back.',
-      ),
+      consequence: trans.__('Curves, logs, checkpoints and captured code are removed and cannot come back.'),
       refusal: trans.__('%1: only what has ended can be deleted. Stop it first, then delete it.', what),
       isDestructive: true,
     },

@@ -25,7 +25,7 @@ export function addCommands(
 ): void {
   app.commands.addCommand(RUN_AS_EXPERIMENT, {
     label: trans.__('Run as Experiment'),
-    caption: trans.__('Put %%autotrain above the cell where it is not there, and run it'),
+    caption: trans.__('Put %1 above the cell where it is not there, and run it', MAGIC),
     describedBy: { args: { type: 'object', properties: {} } },
     isEnabled: () => canRun(notebooks),
     execute: () => runAsExperiment(app, notebooks),

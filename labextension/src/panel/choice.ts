@@ -6,6 +6,7 @@ import { Widget } from '@lumino/widgets';
 import { h } from '../../widgets/lib/dom';
 import { listExperiments } from '../api/experiments';
 import type { Experiment } from '../api/experiments';
+import { MAGIC } from '../header/header_lines';
 
 const MOST_OFFERED = 50;
 
@@ -14,7 +15,7 @@ export async function chosenExperiment(trans: TranslationBundle): Promise<string
   const newest = { sort: 'created', order: 'descending', limit: MOST_OFFERED } as const;
   const { experiments } = await listExperiments({ text: '', tag: '', ...newest });
   if (experiments.length === 0) {
-    Notification.info(trans.__('No experiment yet: %%autotrain on a cell makes one.'), { autoClose: 8000 });
+    Notification.info(trans.__('No experiment yet: %1 on a cell makes one.', MAGIC), { autoClose: 8000 });
     return undefined;
   }
   const { button, value } = await showDialog({

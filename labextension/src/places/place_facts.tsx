@@ -74,7 +74,10 @@ export function Running(props: {
           return (
             <li key={id}>
               {commands.hasCommand(OPEN) ? (
-                <button className="jp-mod-styled" onClick={() => void commands.execute(OPEN, { id })}>
+                <button
+                  className="jp-AutotrainPlaces-link"
+                  onClick={() => void commands.execute(OPEN, { id })}
+                >
                   {text}
                 </button>
               ) : (

@@ -5,6 +5,7 @@ import type { CommandRegistry } from '@lumino/commands';
 import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 import type { ExperimentList } from '../api/experiments';
+import { MAGIC } from '../header/header_lines';
 import { ChosenBar } from './chosen_bar';
 import { OPEN_EXPERIMENT, SHOW_PLACES } from './commands';
 import { Controls } from './controls';
@@ -87,7 +88,7 @@ function Listed({
 }: SidebarParts & { list: ExperimentList }): React.JSX.Element {
   if (!list.total) {
     const isFiltered = Boolean(model.query.text || model.query.tag);
-    const none = trans.__('No experiment yet: %%autotrain on a cell makes one.');
+    const none = trans.__('No experiment yet: %1 on a cell makes one.', MAGIC);
     return <p className="jp-Autotrain-empty">{isFiltered ? trans.__('No experiment fits.') : none}</p>;
   }
   return (
