@@ -65,10 +65,11 @@ def added(context: HeaderContext, name: str, settings: Mapping[str, JsonValue]) 
     """A new profile.
 
     Raises:
-        AutotrainError: The name is taken, or the files of profiles are faulty.
+        AutotrainError: The name is taken, or the user's file of profiles is faulty.
     """
-    profiles, faults = context.profiles()
-    if faults:
+    profiles, _ = context.profiles()
+    file = _user_file(context)
+    if file.exists() and (faults := context.read(file).faults):
         raise combined_error(faults)
     if known := profiles.definitions.get(name):
         raise AutotrainError(
@@ -76,7 +77,6 @@ def added(context: HeaderContext, name: str, settings: Mapping[str, JsonValue]) 
             "A name that is not taken.",
             f"Change it: %autotrain backends edit {name} ...; or remove it: %autotrain backends remove {name}",
         )
-    file = _user_file(context)
     before = _text(file)
     return _checked(context, profiles, file, (before, profile_editing.added(before, name, settings)), name)
 

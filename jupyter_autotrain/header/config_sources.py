@@ -12,7 +12,7 @@ from pathlib import Path
 
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
 from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
-from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.schema import Header
@@ -72,7 +72,7 @@ class HeaderContext:
         return read_file(path, self.shown(path))
 
     def profiles(self) -> tuple[Profiles, list[Fault]]:
-        """What `backend:` can name, and faults of the user's file of profiles."""
+        """What `backend:` can name, and faults of the files that define it."""
         found, faults = definitions(self)
         return Profiles(self.backends, dict(self.schema.backend_types), found, self.cwd), faults
 
@@ -94,7 +94,7 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
 
 
 def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fault]]:
-    """The profiles of the user's and the project's file by name, the project's first, and faults of the user's file."""
+    """The profiles of the user's and the project's file by name, the project's first, and faults of both files."""
     found: dict[str, Definition] = {}
     faults = []
     if user := context.user_file(USER_FILE):
@@ -103,9 +103,20 @@ def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fau
         faults += document.faults
     project = context.project_file()
     if project and project != context.user_file():
-        nearer = defined_in(context.read(project), (DEFINITIONS,), project)
+        document = context.read(project)
+        nearer = defined_in(document, (DEFINITIONS,), project)
+        faults += [*document.faults, *_no_definitions(document)]
         found |= {name: replace(definition, hides=found.get(name)) for name, definition in nearer.items()}
     return found, faults
+
+
+def _no_definitions(document: Document) -> list[Fault]:
+    """What is wrong where `backends:` of a project's file is something else than profiles by name."""
+    given = document.data.get(DEFINITIONS)
+    if not given or isinstance(given, dict):
+        return []
+    expected = "expected profiles by name, such as {lab: {type: ssh, hosts: [gpu1]}}"
+    return [Fault(f"{DEFINITIONS}: {shown(given)}", expected, location=document.location((DEFINITIONS,)))]
 
 
 def _user_settings(document: Document) -> Document:

@@ -19,6 +19,7 @@ _EXPECTED = {
     "dict_type": "expected a mapping such as {key: value}",
     "missing": "expected a value",
     "tuple_type": "expected a list such as [a, b]",
+    "too_short": "expected a list with more in it",
 }
 _WORDS = (
     ("Input should be", "expected"),

@@ -25,7 +25,7 @@ def read_file(path: Path, source: str, requested_at: SourceLocation = SourceLoca
         found = _read_cached(path, source, state.st_mtime_ns, state.st_size, state.st_ino)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8 text"
-        unread = f"{path.name} cannot be read: {reason}"
+        unread = f"{source} cannot be read: {reason}"
         return Document(faults=[Fault(unread, "expected a YAML file", "check its path", requested_at)])
     return Document(dict(found.data), dict(found.locations), list(found.faults))
 

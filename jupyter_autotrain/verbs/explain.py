@@ -66,6 +66,8 @@ def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     for profile in profiles:
         hidden = f"; hides {profile.hides}" if profile.hides else ""
         command.write(f"backend {profile.name}: {profile.type} ({profile.origin}{hidden})\n")
+    for fault in context.profiles()[1] if arguments.explain in {None, "backend"} else []:
+        command.write(f"{fault}\n")
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ def test_all_faults_of_a_profile_are_told_at_once_with_file_and_line(places: Pla
 def test_a_faulty_profile_that_is_not_used_is_no_fault(places: Places) -> None:
     places.user.write_text("lab: {type: ssh, hosts: []}\n")
     assert places.choices("backend: local")[0].profile.name == "local"
-    assert "lab.hosts: []" in places.faults("backend: lab")[0]
+    assert "lab.hosts: []; expected a list with more in it; as in `hosts: [" in places.faults("backend: lab")[0]
 
 
 @pytest.mark.parametrize(
@@ -134,6 +134,29 @@ def test_a_faulty_profile_that_is_not_used_is_no_fault(places: Places) -> None:
 def test_a_file_that_is_no_yaml_is_told_with_its_line(places: Places, text: str, told: str) -> None:
     places.user.write_text(text)
     assert told in "\n".join(places.faults("backend: lab"))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (
+            "backends:\n  lab: {type: ssh, hosts: [a}\n",
+            "autotrain.yaml line 2: 'lab: {type: ssh, hosts: [a}' is not YAML",
+        ),
+        ("backends: [lab]\n", "autotrain.yaml line 1: backends: ['lab']; expected profiles by name"),
+    ],
+)
+def test_what_is_wrong_with_the_projects_file_is_told_without_a_cell_too(places: Places, text: str, told: str) -> None:
+    places.project.write_text(text)
+    (fault,) = places.context.profiles()[1]
+    assert told in str(fault)
+    assert "\n".join(places.faults("backend: lab")).count(told) == 1
+
+
+def test_a_file_that_cannot_be_read_is_told_by_its_path(places: Places) -> None:
+    places.user.write_bytes(b"lab: \xff")
+    (fault,) = places.context.profiles()[1]
+    assert str(fault).startswith("~/.jupyter/backends.yaml cannot be read: not UTF-8 text")
 
 
 @pytest.mark.parametrize(

@@ -169,6 +169,15 @@ def test_config_says_which_definition_counts(terminal, file: Path) -> None:
     assert terminal.run("config", "--explain", "backend").splitlines()[0] == "backend = local (default)"
 
 
+def test_a_broken_file_of_the_project_is_told_and_keeps_nobody_from_a_profile_of_ones_own(terminal, file: Path) -> None:
+    (terminal.cwd / "autotrain.yaml").write_text("backends:\n  team: {type: ssh, hosts: [t1}\n")
+    assert "autotrain.yaml line 2: 'team: {type: ssh" in terminal.run("config")
+    with pytest.raises(HeaderError, match=r"autotrain\.yaml line 2: 'team: {type: ssh"):
+        terminal.run("backends", "check", "team")
+    terminal.run("backends", "add", "mine", "--type", "ssh", "m1")
+    assert "mine:" in file.read_text()
+
+
 @pytest.mark.usefixtures("answering")
 def test_doctor_checks_the_profiles_and_no_type_that_needs_options(terminal, file: Path) -> None:
     file.write_text(WRITTEN + "bad: {type: ssh}\n")
