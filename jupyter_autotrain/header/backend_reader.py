@@ -93,6 +93,7 @@ class _Reader:
         for choice, location in choices:
             name = choice.profile.name
             if name in first:
-                found = f"two backends are called {shown(name)} (first on {first[name]})"
+                where = f" (first on {first[name]})" if str(first[name]) else ""
+                found = f"two backends are called {shown(name)}{where}"
                 self.faults.append(Fault(found, "expected names that differ", "give one a `name:`", location))
             first.setdefault(name, location)

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.errors import AutotrainError
 
 _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _log = logging.getLogger(__name__)
@@ -89,7 +90,8 @@ def fetch_results(
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
-        notes.append(("error", f"its files could not be brought home: {error}"))
+        found = error.found if isinstance(error, AutotrainError) else error
+        notes.append(("error", f"its files could not be brought home: {found}"))
     return notes
 
 

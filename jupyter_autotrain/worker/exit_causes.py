@@ -129,14 +129,20 @@ def _without_outcome(trial: Mapping[str, object], end: WorkerEnd) -> str:
     if disk.is_nearly_full("."):
         found = disk.full(os.getcwd())
         return f"The worker ended with exit code {end.code}, and {found}. Free some of it, then `%autotrain retry`."
-    last = last_line(wire.stream_of_rank(wire.STDERR, end.rank))
-    shown = f"its stderr ends with: {last}" if last else "it printed nothing on stderr"
+    shown = _last_words(end.rank)
     if not end.begun:
         return (
             f"{_interpreter(trial)} ended with exit code {end.code} before the cell began; {shown}. "
             "A Python of at least 3.9 was expected. Correct `environment:` or the profile, then submit again."
         )
     return f"The worker ended with exit code {end.code} and gave no reason; {shown}."
+
+
+def _last_words(rank: int) -> str:
+    for stream in (wire.STDERR, wire.STDOUT):
+        if last := last_line(wire.stream_of_rank(stream, rank)):
+            return f"its {stream} ends with: {last}"
+    return "it printed nothing"
 
 
 def last_line(stream: str) -> str:

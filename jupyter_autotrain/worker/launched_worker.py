@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 
-from jupyter_autotrain.worker import fields
+from jupyter_autotrain.core import wire
+from jupyter_autotrain.worker import exit_causes, fields
 from jupyter_autotrain.worker.event_waiter import EventWaiter
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.rank_channel import RankChannel
 from jupyter_autotrain.worker.worker_process import exit_json
+
+_ABORT = re.compile(r"Abort\((\d+)\) on node \d+ \(rank ")  # MPICH and Intel MPI; the number may be a large one
 
 
 class LaunchedWorker:
@@ -59,8 +63,15 @@ class LaunchedWorker:
         self._ended_s = time.monotonic()
 
     def finish(self) -> None:
-        """Take what is left, once all is ended."""
+        """Take what is left, once all is ended.
+
+        Where a rank aborts, mpiexec may kill what would tell of its end; then its own last words do.
+        """
         self.pump()
+        if self.exit_status is None:
+            last = exit_causes.last_line(wire.stream_of_rank(wire.STDERR, self.rank))
+            if aborted := _ABORT.match(last):
+                self._take({"exit_status": (int(aborted[1]) & 255 or 1) << 8})
 
     def end(self) -> WorkerEnd | None:
         """What is known of its end; None when it was ended from outside before it had an outcome, or never began."""

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.worker import environment, mpi_nodes
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
@@ -39,7 +40,7 @@ class MpiLauncher(Launcher):
             LaunchError: There is none that can be used.
         """
         env = environment.complete(self.trial, {})
-        program = find_mpiexec(str(self.trial["python"]), env)
+        program = find_mpiexec(environments.interpreter(self.trial), env)
         kind = kind_of(program, env)
         options = _options(kind)
         if self.folder is not None:

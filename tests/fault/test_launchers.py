@@ -11,6 +11,7 @@ import pytest
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.states import TrialState
 from tests.fault.several_workers import WAITS, Running
 
@@ -137,6 +138,22 @@ def test_under_mpi_a_killed_rank_has_the_same_exit_code_whatever_mpiexec_says(ho
     end = Running(home, code, 3, launcher="mpi", python=mpi_python(kind)).finish()
     assert end.reason.startswith("Rank 2 failed: Killed by signal 9 (SIGKILL).")
     assert (end.detail["exit_code"], end.detail["signal"]) == (None, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_a_rank_that_aborts_all_of_mpi_is_named_with_its_last_words(home: Home, kind: str) -> None:
+    code = f"{BARRIER}\nif rank == 1:\n    print('bad shard', flush=True)\n    world.Abort(7)\nworld.Barrier()"
+    end = Running(home, code, 3, launcher="mpi", python=mpi_python(kind)).finish()
+    words = {"mpich": "application called MPI_Abort(MPI_COMM_WORLD, 7)", "openmpi": "its stdout ends with: bad shard"}
+    assert end.reason.startswith("Rank 1 failed: The worker ended with exit code 7 and gave no reason")
+    assert words[kind] in end.reason
+    assert (end.state, end.detail["exit_code"], end.detail["signal"]) == (TrialState.FAILED, 7, None)
+
+
+def test_the_mpiexec_beside_the_interpreter_of_the_environment_is_used(home: Home) -> None:
+    chosen = PythonEnvironment(EnvironmentKind.PYTHON, mpi_python("mpich"))
+    end = Running(home, "pass", 2, launcher="mpi", python_environment=chosen).finish()
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, "")
 
 
 def test_without_an_mpiexec_the_reason_says_what_to_install(home: Home) -> None:

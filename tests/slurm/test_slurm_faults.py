@@ -233,7 +233,7 @@ def test_a_node_that_fails_loses_its_trial_with_that_reason(make: Make, home: Ho
 
 
 def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(make: Make, home: Home) -> None:
-    with pytest.raises(BackendError, match=r"(?i)partition"):
+    with pytest.raises(BackendError, match=r"(?i)partition.*asked for .*--partition=nosuch"):
         start(make(partition="nosuch"), home, "")
     assert not list((home.root / "slurm" / "batches").iterdir())
 

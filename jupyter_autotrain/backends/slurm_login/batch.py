@@ -33,6 +33,8 @@ from jupyter_autotrain.worker import fields
 SCRIPT = "script"
 TASKS = "tasks"
 _TRIED = "tried"
+_DIRECTIVE = "#SBATCH "
+_ALWAYS = ("--job-name", "--output", "--open-mode", "--chdir", "--ntasks-per-node", "--no-requeue")
 _MOST_OUTPUT_BYTES = 4096
 Task = Mapping[str, Any]  # directory, trial, secrets, reuse: how many pilot jobs run such trials, 0: it is a job
 Entry = Mapping[str, Any]  # what slurm.json holds
@@ -129,6 +131,12 @@ class BatchFolder:
     def was_tried(self) -> bool:
         """True when `sbatch` was called, whatever came of it."""
         return (self.path / _TRIED).exists()
+
+    def asked(self) -> str:
+        """What its script asks `sbatch` for, without what is the same for all batches."""
+        lines = (self.path / SCRIPT).read_text(encoding="utf-8").splitlines()
+        options = [line.removeprefix(_DIRECTIVE) for line in lines if line.startswith(_DIRECTIVE)]
+        return " ".join(option for option in options if not option.startswith(_ALWAYS))
 
     def mark_tried(self) -> None:
         """Write down that `sbatch` is about to be called."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 _ASK_S = 60.0
 _MOST_OUTPUT = 500
+_USAGE = "Try "  # the line after the one that names an unknown option
 # Nothing of the manager's or the agent's own variables goes into a job: `sbatch` passes on what it has.
 _KEPT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TZ", "SLURM_CONF")
 # What the commands print when the controller, or the way to it, is down; the request may then have been carried out.
@@ -63,7 +64,7 @@ def run(argv: Sequence[str], environ: Mapping[str, str] | None = None) -> str:
 
 def _last_words(stderr: str) -> str:
     """The last line of a command's errors, without the command's own name."""
-    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    lines = [line.strip() for line in stderr.splitlines() if line.strip() and not line.startswith(_USAGE)]
     last = lines[-1] if lines else ""
     head, mark, rest = last.partition("error: ")
     return (rest if mark and len(head) < 30 else last)[:_MOST_OUTPUT].rstrip(".")

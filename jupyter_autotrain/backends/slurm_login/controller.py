@@ -76,7 +76,9 @@ class SlurmController:
         try:
             return self._handlers[request["call"]](request)
         except commands.SlurmRefusedError as error:
-            raise BackendError(f"Slurm refuses: {error}.", "", "Correct the options of the backend.") from error
+            raise BackendError(
+                f"Slurm refuses: {error}.", "", "Correct the options of the backend, or `resources:`."
+            ) from error
         except commands.SlurmDownError as error:
             raise BackendError(f"Slurm does not answer: {error}.", "", "Ask again later.") from error
 
@@ -174,9 +176,10 @@ class SlurmController:
         array = [f"--array=0-{count - 1}"] if count > 1 else []
         try:
             printed = self._run(["sbatch", "--parsable", *array, str(folder.path / batch.SCRIPT)])
-        except commands.SlurmRefusedError:
+        except commands.SlurmRefusedError as error:
+            told = f"{error} (it was asked for {folder.asked()})"
             folder.remove()
-            raise
+            raise commands.SlurmRefusedError(told) from error
         return printed.strip().split(";")[0]
 
     def _poll_all(self, directories: Sequence[Path]) -> list[object]:

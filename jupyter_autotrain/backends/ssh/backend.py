@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +16,7 @@ from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
 from jupyter_autotrain.backends.ssh.host_survey import HostSurvey
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.multi_node import MultiNode
-from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, node_refs, read_streams
+from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, may_lack, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
 from jupyter_autotrain.core import wire
@@ -166,7 +167,8 @@ class SshBackend(HostChecks):
         """Have the agents look at each file."""
         found: dict[str, int] = {}
         for one in reversed(node_refs(ref)):
-            found.update(fetching.sizes(self.link_to(one), self.name_there(one), path))
+            with contextlib.suppress(*may_lack(ref, one)):
+                found.update(fetching.sizes(self.link_to(one), self.name_there(one), path))
         return found
 
     def host_of(self, ref: JobRef) -> str:
@@ -218,7 +220,8 @@ class SshBackend(HostChecks):
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder from the trial directory on its host to this machine."""
         for one in reversed(node_refs(ref)):  # of what several hosts have, that of rank 0 counts
-            fetching.fetch(self.link_to(one), self.name_there(one), path, Path(target))
+            with contextlib.suppress(*may_lack(ref, one)):
+                fetching.fetch(self.link_to(one), self.name_there(one), path, Path(target))
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the agent end the tree; its pids are those of the host."""

@@ -10,6 +10,7 @@ from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import NodePlacement, TrialSpec
+from jupyter_autotrain.errors import BackendUnavailableError
 
 SEPARATOR = "@"  # between a job's name and the number of its node
 
@@ -50,6 +51,11 @@ def node_refs(ref: JobRef) -> list[JobRef]:
     """The jobs on the single hosts, that of rank 0 first; the job itself where it is on one."""
     nodes = cast("Sequence[tuple[str, str]]", ref.data.get("nodes") or ())
     return [JobRef(ref.backend, ref.job_id, {"host": node, "job": job}) for node, job in nodes] or [ref]
+
+
+def may_lack(ref: JobRef, one: JobRef) -> tuple[type[Exception], ...]:
+    """What may keep the files of one host from being read: of an elastic trial each host but the first may be lost."""
+    return (BackendUnavailableError,) if ref.data.get("elastic") and one != node_refs(ref)[0] else ()
 
 
 def job_id_of(name: str) -> str:

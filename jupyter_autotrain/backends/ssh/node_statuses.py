@@ -39,7 +39,18 @@ def node_of(status: JobStatus) -> str:
 def of_first(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
     """The state of the first host, whatever the others do, with the workers of all."""
     first = own[0]
-    return first if first.doubt else replace(first, ref=ref, detail=_detail(own, first))
+    if first.doubt:
+        return first
+    reason = first.reason if first.state.is_final else first.reason or _missing(own)
+    return replace(first, ref=ref, reason=reason, detail=_detail(own, first))
+
+
+def _missing(own: Sequence[JobStatus]) -> str:
+    """The rest of a sentence that begins with a trial: which hosts it goes on without."""
+    lost = [node_of(status) for status in own if status.unreachable or status.state is TrialState.LOST]
+    if not lost:
+        return ""
+    return f"goes on without {', '.join(lost)}, from which there is no answer; it takes lost hosts in again"
 
 
 def running(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:

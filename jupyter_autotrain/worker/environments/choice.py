@@ -28,6 +28,16 @@ def is_made(trial: Mapping[str, object]) -> bool:
     return kind_and_value(trial)[0] in {"match", "requirements"}
 
 
+def interpreter(trial: Mapping[str, object]) -> str:
+    """The interpreter of a trial's workers, where it is known beforehand; else that of the place.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+    """
+    kind, value = kind_and_value(trial)
+    return os.path.expanduser(value) if kind == "python" else str(trial["python"])
+
+
 def command(trial: Mapping[str, object], argv: Sequence[str]) -> list[str]:
     """How to start a worker: `argv` itself, or what puts it into the trial's environment first.
 
@@ -35,11 +45,9 @@ def command(trial: Mapping[str, object], argv: Sequence[str]) -> list[str]:
         trial: `TrialSpec` as JSON.
         argv: The interpreter of the place, a script, and its arguments.
     """
-    kind, value = kind_and_value(trial)
-    if kind == "place":
-        return list(argv)
-    if kind == "python":
-        return [os.path.expanduser(value), *argv[1:]]
+    kind, _ = kind_and_value(trial)
+    if kind in {"place", "python"}:
+        return [interpreter(trial), *argv[1:]]
     return _wrapped(trial, "worker", argv)
 
 
@@ -50,11 +58,9 @@ def launcher_command(trial: Mapping[str, object], argv: Sequence[str]) -> list[s
         trial: `TrialSpec` as JSON.
         argv: The program: the interpreter of the place, or another one.
     """
-    kind, value = kind_and_value(trial)
-    if kind in {"place", "image"}:
-        return list(argv)  # a launcher starts a container for each rank
-    if kind == "python":
-        return [os.path.expanduser(value) if argv[0] == trial["python"] else argv[0], *argv[1:]]
+    kind, _ = kind_and_value(trial)
+    if kind in {"place", "image", "python"}:  # a launcher starts a container for each rank
+        return [interpreter(trial) if argv[0] == trial["python"] else argv[0], *argv[1:]]
     return _wrapped(trial, "launcher", argv)
 
 

@@ -119,6 +119,9 @@ def test_a_command_that_cannot_reach_the_controller_is_told_from_a_refusal(
         program.chmod(0o755)
         with pytest.raises(kind):
             commands.run(["squeue"])
+    program.write_text("""#!/bin/sh\necho "squeue: unrecognized option '--x'\nTry \\"squeue --help\\"" >&2\nexit 1\n""")
+    with pytest.raises(commands.SlurmRefusedError, match="unrecognized option"):
+        commands.run(["squeue"])
     with pytest.raises(commands.SlurmRefusedError, match="no `nosuch`"):
         commands.run(["nosuch"])
 

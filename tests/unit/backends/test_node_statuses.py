@@ -1,0 +1,36 @@
+"""What several hosts tell of one trial, as one status."""
+
+from __future__ import annotations
+
+from jupyter_autotrain.backends.ssh import node_statuses
+from jupyter_autotrain.backends.ssh.node_jobs import may_lack, node_refs
+from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.states import TrialState
+
+REF = JobRef("lab", "e-1-1", {"host": "h1", "nodes": [["h1", "a"], ["h2", "b"], ["h3", "c"]], "elastic": True})
+
+
+def of_hosts(*states: TrialState | None) -> list[JobStatus]:
+    """The status of each host; None: it does not answer."""
+    found = []
+    for one, state in zip(node_refs(REF), states, strict=True):
+        doubt = "" if state else "it does not answer"
+        found.append(JobStatus(one, state or TrialState.PREPARING, doubt=doubt, unreachable=state is None))
+    return found
+
+
+def test_an_elastic_trial_says_which_hosts_it_goes_on_without() -> None:
+    found = node_statuses.of_first(REF, of_hosts(TrialState.RUNNING, None, TrialState.LOST))
+    assert found.state is TrialState.RUNNING
+    assert found.reason == "goes on without h2, h3, from which there is no answer; it takes lost hosts in again"
+
+
+def test_an_elastic_trial_with_all_its_hosts_or_at_its_end_says_nothing_of_them() -> None:
+    assert node_statuses.of_first(REF, of_hosts(*[TrialState.RUNNING] * 3)).reason == ""
+    assert node_statuses.of_first(REF, of_hosts(TrialState.SUCCEEDED, None, None)).reason == ""
+
+
+def test_the_files_of_an_elastic_trial_may_lack_those_of_every_host_but_the_first() -> None:
+    assert [bool(may_lack(REF, one)) for one in node_refs(REF)] == [False, True, True]
+    rigid = JobRef("lab", "e-1-1", {**REF.data, "elastic": False})
+    assert [bool(may_lack(rigid, one)) for one in node_refs(rigid)] == [False, False, False]
