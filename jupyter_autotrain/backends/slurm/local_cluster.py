@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -31,6 +30,7 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
         self.shares_home = not workdir
         self._context = context
         self._root = Path(workdir).expanduser().absolute() if workdir else context.home.root / "slurm"
+        self._jobs_folder = self._root / "jobs" / (home_identity.identity(context.home) if workdir else "")
         self._controller = SlurmController(self._root)
         self._has_code = False
 
@@ -48,10 +48,6 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
     def trials_folder(self) -> str:
         """The home's own, or one below `workdir`."""
         return str(self._context.home.root if self.shares_home else self._jobs_folder)
-
-    @cached_property
-    def _jobs_folder(self) -> Path:
-        return self._root / "jobs" / home_identity.identity(self._context.home)
 
     def experiments_there(self) -> Mapping[str, int]:
         """Those below `workdir`."""

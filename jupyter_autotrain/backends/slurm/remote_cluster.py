@@ -35,6 +35,7 @@ class RemoteCluster:
     def __init__(self, link: HostLink, context: BackendContext) -> None:
         self._link = link
         self._context = context
+        self._owner = home_identity.identity(context.home)
 
     def ask(self, call: str, **content: object) -> JsonValue:
         """Ask the controller, by way of the agent."""
@@ -47,19 +48,19 @@ class RemoteCluster:
 
     def ref_data(self, job_id: str) -> JsonObject:
         """The host, and the job's folder there."""
-        return {"host": self._link.name, "directory": f"{home_identity.identity(self._context.home)}/{job_id}"}
+        return {"host": self._link.name, "directory": f"{self._owner}/{job_id}"}
 
     def trials_folder(self) -> str:
         """A folder of this home's own."""
-        return home_identity.identity(self._context.home)
+        return self._owner
 
     def experiments_there(self) -> Mapping[str, int]:
         """Have the agent look."""
-        return cast("dict[str, int]", self._link.ask("experiments", home=home_identity.identity(self._context.home)))
+        return cast("dict[str, int]", self._link.ask("experiments", home=self._owner))
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
         """Have the agent delete them."""
-        self._link.ask("remove_experiments", home=home_identity.identity(self._context.home), ids=sorted(experiments))
+        self._link.ask("remove_experiments", home=self._owner, ids=sorted(experiments))
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Send it, unless it is there."""

@@ -19,7 +19,7 @@ from jupyter_autotrain.backends.ssh.multi_node import MultiNode
 from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, may_lack, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import home_identity, wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -68,6 +68,7 @@ class SshBackend(HostChecks):
         self.name = profile.name
         self._profile = profile
         self._context = context
+        self._owner = home_identity.identity(context.home)
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._observer = Observer(self)
         self._survey = HostSurvey(self._links)

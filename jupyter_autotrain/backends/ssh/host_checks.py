@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -13,8 +12,7 @@ from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core import home_identity
-from jupyter_autotrain.core.backend import BackendContext, JobRef
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
@@ -25,12 +23,7 @@ class HostChecks(ABC):
 
     name: str
     _links: Mapping[str, HostLink]
-    _context: BackendContext
-
-    @cached_property
-    def _owner(self) -> str:
-        """The folder of this home's jobs on each host."""
-        return home_identity.identity(self._context.home)
+    _owner: str  # the folder of this home's jobs on each host
 
     @abstractmethod
     def link_to(self, ref: JobRef) -> HostLink:
