@@ -5,7 +5,7 @@ ROOT/folders/DIGEST/           the content; files 0400, folders 0700
 ROOT/folders/DIGEST.json       {path: [size_bytes, mtime_ns]}; its own time is when it was used last
 ROOT/users/DIGEST/NAME         a trial that uses it: holds the path of its trial directory
 ROOT/blobs/SHA256              files that were received, of which folders hold hard links
-ROOT/parts/                    downloads that are not complete
+ROOT/parts/                    downloads that are not complete, and what is being removed
 ROOT/lock                      locked (flock) while room is made, and while an entry is taken into use
 ```
 
@@ -29,6 +29,7 @@ from jupyter_autotrain.worker.cache_users import CacheUsers
 
 DEFAULT_LIMIT_BYTES = 100_000_000_000
 _PART = ".part-"
+_REMOVED = ".removed"
 _PART_S = 86_400.0  # how long what was cut waits to be gone on with
 
 
@@ -68,14 +69,16 @@ class DataCache:
         with self._locked():  # what is found whole must not be removed before it is seen to be used
             is_used = self._users.is_used(digest)
             self._users.add(digest, directory)
-            if not self._is_whole(digest):
-                self._remove_damaged(digest, is_used=is_used)
-                return False
-            os.utime(self._index(digest))
-            return True
+            if self._is_whole(digest):
+                os.utime(self._index(digest))
+                return True
+            if not os.path.exists(self._index(digest)) and is_used:
+                return False  # another one is putting it here, maybe from another machine that has the same folders
+            self._remove_damaged(digest, is_used=is_used)
+            return False
 
     def _remove_damaged(self, digest: str, *, is_used: bool) -> None:
-        if is_used and os.path.exists(self._index(digest)):
+        if is_used:
             raise DataError(
                 f"The data in {self.folder(digest)} was written to, and a trial that runs uses it.",
                 "All trials share it, so they only read it.",
@@ -92,7 +95,7 @@ class DataCache:
         try:
             with open(self._index(digest), encoding="utf-8") as file:
                 known = json.load(file)
-            return isinstance(known, dict) and bool(known) and known == self._files(digest)
+            return os.path.isdir(self.folder(digest)) and known == self._files(digest)
         except (OSError, ValueError):
             return False
 
@@ -103,6 +106,19 @@ class DataCache:
                 status = os.lstat(f"{folder}/{name}")
                 found[os.path.relpath(f"{folder}/{name}", self.folder(digest))] = [status.st_size, status.st_mtime_ns]
         return found
+
+    def name(self, digest: str, file_name: str) -> str:
+        """Give the file that an entry holds this name too; gives its path.
+
+        Raises:
+            OSError: It cannot have it.
+        """
+        folder = self.folder(digest)
+        path = f"{folder}/{file_name}"
+        if not os.path.lexists(path):
+            os.link(f"{folder}/{os.listdir(folder)[0]}", path)
+            self.complete(digest)
+        return path
 
     def complete(self, digest: str) -> None:
         """Take in what has been put into the entry's folder and was verified.
@@ -121,6 +137,7 @@ class DataCache:
         """
         self._check_limit(size_bytes)
         with self._locked():
+            self._remove_rests()
             self._remove_unlinked_blobs()
             entries = self._by_last_use()
             used_bytes = self._size_bytes()
@@ -172,9 +189,20 @@ class DataCache:
         return [digest for _, digest in sorted(found)]
 
     def _remove(self, digest: str) -> None:
+        """A folder is never there in part."""
+        removed = f"{self.root}/parts/{digest}{_REMOVED}"
+        shutil.rmtree(removed, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.rename(self.folder(digest), removed)
         with contextlib.suppress(OSError):
             os.unlink(self._index(digest))
-        shutil.rmtree(self.folder(digest), ignore_errors=True)
+        shutil.rmtree(removed, ignore_errors=True)
+
+    def _remove_rests(self) -> None:
+        """Remove what a removal has left that was killed."""
+        for name in os.listdir(f"{self.root}/parts"):
+            if name.endswith(_REMOVED):
+                shutil.rmtree(f"{self.root}/parts/{name}", ignore_errors=True)
 
     def _remove_unlinked_blobs(self) -> None:
         """Remove received files that no entry holds any more; not while files are being received."""

@@ -49,13 +49,14 @@ def fetch(cache: DataCache, url: str, sha256: str, file_name: str, directory: st
         DataError: It cannot be fetched, does not fit, or has another digest.
     """
     with _alone(f"{cache.part(sha256)}.lock"):
-        if not cache.use(sha256, directory):
-            try:
+        is_here = cache.use(sha256, directory)
+        try:
+            if not is_here:
                 _download(cache, url, sha256)
                 _keep(cache, sha256, file_name)
-            except (OSError, EOFError, http.client.HTTPException) as error:
-                raise _failed(url, error, cache.root) from error
-    return f"{cache.folder(sha256)}/{file_name}"
+            return cache.name(sha256, file_name)  # another URL may have had the same file by another name
+        except (OSError, EOFError, http.client.HTTPException) as error:
+            raise _failed(url, error, cache.root) from error
 
 
 @contextlib.contextmanager

@@ -135,6 +135,15 @@ def test_a_file_by_its_own_url_is_copied(cache: DataCache, tmp_path: Path) -> No
     assert fetch(cache, (tmp_path / "weights.bin").as_uri()).read_bytes() == CONTENT
 
 
+def test_the_same_file_by_another_name_is_there_by_that_name_too(cache: DataCache, server: Server) -> None:
+    first = fetch(cache, server.url)
+    second = Path(data_fetch.fetch(cache, server.url, SHA256, "renamed.bin", "/jobs/2"))
+    assert second.name == "renamed.bin"
+    assert second.samefile(first)
+    assert fetch(cache, server.url, job="/jobs/3") == first
+    assert len(server.ranges) == 1
+
+
 def test_a_damaged_entry_is_fetched_again(cache: DataCache, server: Server) -> None:
     path = fetch(cache, server.url)
     path.chmod(0o600)
@@ -213,6 +222,36 @@ def test_an_entry_that_is_just_being_removed_is_not_taken_into_use(
     cache.make_room(8_000_000)
     user.join()
     assert answers == [False]
+
+
+def test_what_another_trial_is_just_putting_there_stays(cache: DataCache, tmp_path: Path) -> None:
+    assert not cache.use("a", str(tmp_path / "sends"))
+    folder = Path(cache.folder("a"))
+    folder.mkdir()
+    (folder / "file").write_bytes(b"sent")
+    assert not cache.use("a", str(tmp_path / "on-another-machine"))
+    cache.complete("a")
+    assert (folder / "file").read_bytes() == b"sent"
+    assert cache.use("a", str(tmp_path / "third"))
+
+
+def test_an_empty_folder_can_be_used_by_several_trials(cache: DataCache, tmp_path: Path) -> None:
+    Path(cache.folder("a")).mkdir()
+    cache.complete("a")
+    assert cache.use("a", str(tmp_path / "one"))
+    assert cache.use("a", str(tmp_path / "two"))
+    Path(cache.folder("b")).mkdir()
+    cache.complete("b")
+    Path(cache.folder("b")).rmdir()
+    assert not cache.use("b", str(tmp_path / "one"))
+
+
+def test_what_a_killed_removal_has_left_goes_with_the_next(cache: DataCache) -> None:
+    left = Path(cache.root, "parts", "a.removed")
+    left.mkdir()
+    (left / "file").touch()
+    cache.make_room(1)
+    assert not left.exists()
 
 
 def test_data_that_a_trial_wrote_to_while_another_uses_it_is_told(cache: DataCache, tmp_path: Path) -> None:
