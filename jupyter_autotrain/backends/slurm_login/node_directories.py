@@ -44,6 +44,11 @@ def first_failure(directory: Path, status: Status) -> Status:
                 failed.append(found)
     if not failed:
         return status
-    first = min(failed, key=lambda one: float(str(one.get("ended_s") or 0.0)))
+    first = min(failed, key=_failed_s)
     told = ("state", "reason", "traceback", "cell_line", "kind", "exit_code", "signal")
     return {**status, **{name: first[name] for name in told if name in first}}
+
+
+def _failed_s(status: Status) -> float:
+    """When the rank failed that the status names; its node may have ended much later."""
+    return float(str(status.get("failed_s") or status.get("ended_s") or 0.0))

@@ -40,7 +40,8 @@ def needs_slurm(directory: Path, status: Status) -> bool:
         return False
     if not node_directories.have_ended(directory):
         return True
-    return state is TrialState.PREEMPTED or (state is TrialState.FAILED and status.get("signal") in _BY_SLURM)
+    may_be_by_others = status.get("signal") in _BY_SLURM or bool(node_directories.directories(directory))
+    return state is TrialState.PREEMPTED or (state is TrialState.FAILED and may_be_by_others)
 
 
 class Resolution:

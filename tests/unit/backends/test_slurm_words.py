@@ -175,6 +175,17 @@ def test_what_slurm_did_goes_before_what_the_supervisor_saw_of_it(tmp_path: Path
     assert not resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
 
 
+def test_the_rank_that_failed_first_is_named_although_its_node_ended_last(tmp_path: Path) -> None:
+    other = tmp_path / "nodes" / "1"
+    other.mkdir(parents=True)
+    failed = {**RUNS, "state": "FAILED", "exit_code": 1}
+    statuses.write(tmp_path, {**failed, "reason": "Rank 0 failed: a peer is gone", "failed_s": 9.0, "ended_s": 10.0})
+    statuses.write(other, {**failed, "reason": "Rank 3 failed: bad shard", "failed_s": 8.0, "ended_s": 20.0})
+    assert resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
+    assert resolve(tmp_path, SlurmJob("8", "FAILED", "", "n[1-2]"))["reason"] == "Rank 3 failed: bad shard"
+    assert not resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
+
+
 def test_nodes_have_their_gpus_by_kind_and_those_that_are_down_are_left_out() -> None:
     text = (
         "NodeName=n1 CPUEfctv=8 CPUTot=8 Gres=gpu:a100:4(S:0-1) RealMemory=4000 State=IDLE Partitions=gpu,normal\n"
