@@ -28,7 +28,7 @@ _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": _GRE
 def html(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) -> str:
     """The card as HTML, with a panel for each metric in `curves`."""
     color = _COLORS.get(content.record.state, _GREY)
-    badge = f'<span style="color:{color};font-weight:600">● {content.record.state}</span>'
+    badge = f'<b style="font-weight:600"><span style="color:{color}">●</span> {content.record.state}</b>'
     parts = [
         f'<p style="margin:4px 0"><b>{escape(content.name)}</b>&ensp;{badge}&ensp;{escape(content.progress())}</p>',
         _paragraph(content.best()),

@@ -19,7 +19,7 @@ export class StatusLine {
   update(): void {
     const left = this.#updated_ms + PERIOD_MS - performance.now();
     if (left <= 0 || this.session.experiment?.final) {
-      this.#updated_ms = performance.now();
+      if (this.session.experiment) this.#updated_ms = performance.now();
       setText(this.root, sentence(this.session));
     } else if (this.#timer === 0) {
       this.#timer = window.setTimeout(() => {

@@ -17,11 +17,12 @@ export function cssColor(element: Element, name: string, fallback: string): stri
   return getComputedStyle(element).getPropertyValue(name).trim() || fallback;
 }
 
-/** Calls back when JupyterLab's theme or the system's changes; gives the way to end that. */
+/** Calls back when the theme of JupyterLab, VS Code, Colab or the system changes; gives the way to end that. */
 export function onThemeChange(callback: () => void): () => void {
   const observer = new MutationObserver(() => requestAnimationFrame(callback));
   const attributeFilter = ['data-jp-theme-name', 'data-jp-theme-light', 'class', 'data-vscode-theme-id'];
   observer.observe(document.body, { attributes: true, attributeFilter });
+  observer.observe(document.documentElement, { attributes: true, attributeFilter: ['theme'] });
   const system = matchMedia('(prefers-color-scheme: dark)');
   system.addEventListener('change', callback);
   return () => {

@@ -1,4 +1,4 @@
-"""The bundle of the live view on a page of its own: no server, no kernel; the model's side is held by the test."""
+"""The bundle of a widget on a page of its own: no server, no kernel; the model's side is held by the test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import importlib.util
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,17 +17,17 @@ from jupyter_autotrain.views.feed import FeedFrame, snapshot
 ARTIFACTS = Path(__file__).parents[3] / "artifacts" / "screenshots" / "alone"
 STATIC = Path(__file__).parents[3] / "jupyter_autotrain" / "static"
 ADDRESS = "http://view.test/"
-PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="live.css">
+PAGE = """<!doctype html><meta charset="utf-8"><link rel="stylesheet" href="{bundle}.css">
 <body style="margin:12px;background:{back};color-scheme:{scheme}"><main></main><script type="module">
-import make from './live.js';
+import make from './{bundle}.js';
 const bytes = (text) => new DataView(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
 let heard;
 window.sent = [];
 window.tell = (content, buffers) => heard(content, buffers.map(bytes));
-window.begin = (content, names) => {{
-    for (const name of names) content[name] = bytes(content[name]);
+window.begin = (state, names) => {{
+    for (const name of names) state.snapshot[name] = bytes(state.snapshot[name]);
     const model = {{
-        get: () => content,
+        get: (name) => state[name],
         send: (message) => window.sent.push(message),
         on: (_, handler) => {{ heard = handler; }},
         off: () => {{}},
@@ -81,13 +81,13 @@ def alone(browser) -> Iterator[Callable[..., Alone]]:
 class Alone:
     """One view on an empty page."""
 
-    def __init__(self, page: Any, *, dark: bool = False, width: int = 900) -> None:
+    def __init__(self, page: Any, *, dark: bool = False, width: int = 900, bundle: str = "live") -> None:
         self.page = page
         self.seq = 1
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.set_viewport_size({"width": width, "height": 900})
-        text = PAGE.format(back="#111" if dark else "#fff", scheme="dark" if dark else "light")
+        text = PAGE.format(back="#111" if dark else "#fff", scheme="dark" if dark else "light", bundle=bundle)
         page.route(f"{ADDRESS}*", lambda route: _serve(route, text))
         page.goto(ADDRESS)
         page.wait_for_function("() => window.ready")
@@ -109,9 +109,11 @@ class Alone:
     def show(self, place: Any, **changes: Any) -> Alone:
         """Show the experiment of a place as it stands; `changes` replace facts of the experiment."""
         content, buffers = _plain(snapshot(place.store, place.id, time.time(), self.seq), changes)
-        self.page.evaluate(
-            "([content, names]) => window.begin(content, names)", [{**content, **buffers}, list(buffers)]
-        )
+        return self.begin({"snapshot": {**content, **buffers}}, list(buffers))
+
+    def begin(self, state: dict[str, Any], buffers: Sequence[str] = ()) -> Alone:
+        """Make the model with this state, and a view of it; `buffers` names what is bytes in base64 in its snapshot."""
+        self.page.evaluate("([state, names]) => window.begin(state, names)", [state, list(buffers)])
         return self
 
     def update(self, place: Any, **changes: Any) -> None:
@@ -177,7 +179,7 @@ def _plain(frame: FeedFrame, changes: dict[str, Any]) -> tuple[dict[str, Any], d
 
 def _serve(route: Any, text: str) -> None:
     name = route.request.url.removeprefix(ADDRESS)
-    if name in {"live.js", "live.css"}:
+    if name in {"live.js", "live.css", "plan.js", "plan.css"}:
         kind = "text/css" if name.endswith("css") else "text/javascript"
         route.fulfill(body=(STATIC / name).read_text(), content_type=kind)
     elif name == "":

@@ -1,0 +1,86 @@
+"""Widgets in pages that are not JupyterLab: they need none of its variables, and are read in the light and the dark."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+
+from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.graph import example_graphs
+from jupyter_autotrain.views.card import card
+from tests.browser.accessibility import violations
+from tests.browser.alone.conftest import Alone
+
+pytestmark = pytest.mark.browser
+
+
+class Host(NamedTuple):
+    """What a page says of its theme, and what it is."""
+
+    system: str
+    script: str
+    is_dark: bool
+
+
+HOSTS = {
+    "plain, dark": Host("dark", "", True),
+    "VS Code, dark in a light system": Host("light", "document.body.className = 'vscode-dark'", True),
+    "VS Code, light in a dark system": Host("dark", "document.body.className = 'vscode-light'", False),
+    "Colab, dark": Host("light", "document.documentElement.setAttribute('theme', 'dark')", True),
+}
+BRIGHTNESS = """(element) => {
+    const parts = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map(Number);
+    return parts.reduce((sum, part) => sum + part, 0) / 3;
+}"""
+
+
+@pytest.fixture(scope="module")
+def plan() -> Any:
+    """A plan of a small model."""
+    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
+    return api.plan(graph, None, "8xH100", search="recursive_programming")
+
+
+def enter(opened: Alone, host: Host) -> Alone:
+    """Make the page of a view what the host says."""
+    opened.page.emulate_media(color_scheme=host.system)
+    back = "#1f1f1f" if host.is_dark else "#fff"
+    ink = "#ccc" if host.is_dark else "#222"
+    opened.page.evaluate(
+        f"() => {{ document.body.style.background = '{back}'; document.body.style.color = '{ink}'; {host.script} }}"
+    )
+    return opened
+
+
+def hard_to_read(opened: Alone, selector: str) -> list[str]:
+    """What has too little contrast."""
+    return [each for each in violations(opened.page, selector) if each.startswith("color-contrast")]
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_a_view_is_read_in_the_theme_of_its_page(alone, make_place, plan, name):
+    host = HOSTS[name]
+    place = make_place()
+    place.fill(ended=5)
+    live = enter(alone(), host).show(place)
+    live.view.locator("canvas").first.wait_for()
+    preview = enter(alone(bundle="plan"), host).begin({"view": plan.view()})
+    preview.view.get_by_role("heading").first.wait_for()
+    for bundle, opened in (("live", live), ("plan", preview)):
+        opened.screenshot(f"{bundle}, {name}")
+        assert (opened.view.evaluate(BRIGHTNESS) < 128) == host.is_dark
+        assert hard_to_read(opened, ".autotrain") == []
+
+
+@pytest.mark.parametrize("name", ["plain, dark", "VS Code, light in a dark system"])
+def test_the_page_that_a_viewer_shows_in_place_of_a_view_is_read_too(alone, make_place, plan, name):
+    place = make_place()
+    place.fill(ended=5)
+    kept = [card(place.store, place.store.experiment(place.id)).html, plan.to_html()]
+    opened = enter(alone(), HOSTS[name])
+    opened.page.evaluate("(kept) => { document.querySelector('main').innerHTML = kept.join('') }", kept)
+    images = opened.page.locator("main img")
+    assert images.count() >= 2
+    assert min(images.evaluate_all("(all) => all.map((image) => image.naturalWidth)")) > 0
+    assert hard_to_read(opened, "main") == []
