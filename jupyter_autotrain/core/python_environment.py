@@ -70,6 +70,7 @@ class InterpreterReport:
         python_version: Such as 3.11.7.
         versions: Of each distribution asked for its version there; None where it is missing.
         fault: Why it could not be asked; then nothing else is known.
+        is_managed: It is the operating system's, and pip refuses to install anything (PEP 668).
     """
 
     node: str
@@ -77,6 +78,7 @@ class InterpreterReport:
     python_version: str = ""
     versions: Mapping[str, str | None] = field(default_factory=dict)
     fault: str = ""
+    is_managed: bool = False
 
 
 @runtime_checkable

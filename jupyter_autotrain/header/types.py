@@ -87,6 +87,14 @@ def _local_path(value: object, info: ValidationInfo) -> str:
     return path if folder is None or path.startswith("~") else str(Path(folder, path))
 
 
+def _remote_path(value: object) -> str:
+    """A path on another machine; no shell reads it there."""
+    path = _text(value)
+    if "$" in path:
+        raise UnfitError("expected a path without variables", "write it out; `~` is the home folder there")
+    return path
+
+
 def read_name(value: object) -> str:
     """The name of an experiment or a profile.
 
@@ -223,6 +231,7 @@ def _schema(*kinds: str, **more: object) -> WithJsonSchema:
 _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
 LocalPath = Annotated[str, BeforeValidator(_local_path)]
+RemotePath = Annotated[str, BeforeValidator(_remote_path)]
 Name = Annotated[str, BeforeValidator(read_name)]
 VariableName = Annotated[str, BeforeValidator(_variable)]
 # Bounds precede these: the other way round they do not get into the JSON Schema.

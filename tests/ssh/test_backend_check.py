@@ -93,6 +93,18 @@ def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:
     assert step.name == "Python"
     assert "python9 does not run on h1" in step.text
     assert "`python: /opt/venv/bin/python` in the profile" in step.action
+    for other in ("/bin/echo", "/bin/true"):
+        step = failure(lab, python=other)
+        assert step.name == "Python"
+        assert f"{other} does not run on h1" in step.text
+
+
+def test_an_interpreter_may_lie_below_the_home_there(lab: ssh_lab.SshLab) -> None:
+    folder = lab.hosts[0].home() / "my venv"
+    folder.mkdir()
+    (folder / "python").symlink_to("/usr/bin/python3")
+    steps = list(check_backend(profile(lab, python="~/my venv/python"), ["h1"]))
+    assert [step.text for step in steps if not step.is_good] == []
 
 
 def test_a_host_that_lets_nobody_in_is_told(lab: ssh_lab.SshLab) -> None:

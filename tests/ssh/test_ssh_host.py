@@ -193,6 +193,7 @@ def test_a_revoked_key_is_not_known_and_an_authority_is_no_key(tmp_path: Path) -
 def test_words_are_quoted_for_every_login_shell_or_refused() -> None:
     assert quote("/usr/bin/python3") == "/usr/bin/python3"
     assert quote("a b;$c") == "'a b;$c'"
+    assert quote("~/my venv/bin/python") == "~/'my venv/bin/python'"
     for word in ("it's", "a\\b", "hey!", "two\nlines"):
         with pytest.raises(BackendError, match="login shell"):
             quote(word)

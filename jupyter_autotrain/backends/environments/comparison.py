@@ -66,13 +66,20 @@ def _problems(report: InterpreterReport, packages: Sequence[PythonPackage]) -> I
         return
     lacking = [package for package in packages if report.versions.get(package.name) is None]
     if lacking:
-        names = " ".join(f"{package.name}=={public(package.version)}" for package in lacking)
-        yield f"missing {', '.join(package.name for package in lacking)}", f"{report.command} -m pip install {names}"
+        yield f"missing {', '.join(package.name for package in lacking)}", _install(report, lacking)
     unreadable = [package for package in packages if _cannot_be_read(package, report)]
     if unreadable:
         told = [f"{_version_change(package, report)} (pickled data depends on it)" for package in unreadable]
-        names = " ".join(f"{package.name}=={public(package.version)}" for package in unreadable)
-        yield f"another major version of {', '.join(told)}", f"{report.command} -m pip install {names}"
+        yield f"another major version of {', '.join(told)}", _install(report, unreadable)
+
+
+def _install(report: InterpreterReport, packages: Sequence[PythonPackage]) -> str:
+    """The line that installs packages there, which pip must not do into the operating system's own interpreter."""
+    names = " ".join(f"{package.name}=={public(package.version)}" for package in packages)
+    if not report.is_managed:
+        return f"{report.command} -m pip install {names}"
+    install = f"{report.command} -m venv ~/venv && ~/venv/bin/python -m pip install {names}"
+    return f"{install}; then `python: ~/venv/bin/python` in the profile"
 
 
 def _cannot_be_read(package: PythonPackage, report: InterpreterReport) -> bool:

@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.header.faults import UnfitError
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Duration, LocalPath, Name, Text, Truth
+from jupyter_autotrain.header.types import Duration, LocalPath, Name, RemotePath, Text, Truth
 
 _COMMON = ("--constraint", "--qos", "--exclude", "--nodelist", "--reservation", "--nice", "--exclusive", "--licenses")
 
@@ -68,10 +68,10 @@ class SlurmOptions(Section):
     setup: Annotated[tuple[Line, ...], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)] = (
         Field(default=(), description="Commands at the beginning of a job.", examples=["[module load cuda]"])
     )
-    python: Text | None = Field(
+    python: RemotePath | None = Field(
         default=None, description="The interpreter on the nodes.", examples=["/opt/venv/bin/python"]
     )
-    workdir: Text | None = Field(
+    workdir: RemotePath | None = Field(
         default=None, description="A folder that login node and nodes share.", examples=["/scratch/ada/autotrain"]
     )
     requeue: Truth = Field(

@@ -126,15 +126,16 @@ def _shell_cost_s(transport: Transport, name: str) -> float:
 def _look_around(config: HostConfig, transport: Transport) -> tuple[str, str, str, bool, int]:
     """Version and path of the interpreter, the folder of trials or the nearest above it, and what is free there."""
     result = run(transport, [config.python, "-I", "-S", "-", config.workdir], config.address.name, _LOOK_AROUND)
-    if result.exit_code != 0:
-        lines = result.stderr.decode(errors="replace").strip().splitlines()
-        said = lines[-1][:200] if lines else "it printed nothing"
+    printed = result.stderr if result.exit_code else result.stdout
+    lines = printed.decode(errors="replace").strip().splitlines()
+    said = lines[-1] if lines else "it printed nothing"
+    if result.exit_code or not said.startswith("["):
         raise BackendError(
-            f"{config.python} does not run on {config.address.name}: {said}",
+            f"{config.python} does not run on {config.address.name}: {said[:200]}",
             "An interpreter there.",
             "Install it, or name another one: `python: /opt/venv/bin/python` in the profile.",
         )
-    version, executable, folder, is_writable, free_bytes = json.loads(result.stdout)
+    version, executable, folder, is_writable, free_bytes = json.loads(said)
     return str(version), str(executable), str(folder), bool(is_writable), int(free_bytes)
 
 

@@ -10,7 +10,7 @@ from jupyter_autotrain.backends.ssh import option_defaults
 from jupyter_autotrain.backends.ssh.address import named_host
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Rate, Size, Text
+from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Rate, RemotePath, Size, Text
 from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
@@ -23,8 +23,12 @@ class HostOptions(Section):
     user: Text | None = Field(default=None, description="The account there.", examples=["ada"])
     port: Port | None = Field(default=None, description="The port of its SSH server.", examples=["2222"])
     key_file: LocalPath | None = Field(default=None, description="A private key's file.", examples=["~/.ssh/id_lab"])
-    python: Text | None = Field(default=None, description="The interpreter there.", examples=["/opt/venv/bin/python"])
-    workdir: Text | None = Field(default=None, description="The folder there for all files.", examples=["/scratch/at"])
+    python: RemotePath | None = Field(
+        default=None, description="The interpreter there.", examples=["/opt/venv/bin/python"]
+    )
+    workdir: RemotePath | None = Field(
+        default=None, description="The folder there for all files.", examples=["/scratch/at"]
+    )
     address: Text | None = Field(
         default=None,
         description="Its address as the other hosts reach it, where one trial runs on several hosts.",
@@ -57,7 +61,7 @@ class SshOptions(Section):
         description="Bandwidth between the hosts, for plans; else that of the GPUs' data sheet.",
         examples=["100Gbit/s"],
     )
-    python: Text = Field(
+    python: RemotePath = Field(
         default=option_defaults.PYTHON, description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
     )
     lease_s: Annotated[float, Field(gt=0)] | None = Field(
@@ -65,7 +69,7 @@ class SshOptions(Section):
         description="Ends trials there when no manager had contact for so many seconds; without it they go on.",
         examples=["3600"],
     )
-    workdir: Text = Field(
+    workdir: RemotePath = Field(
         default=option_defaults.WORKDIR, description="The folder there for all files.", examples=["/scratch/ada/at"]
     )
     cache_limit: Size = Field(

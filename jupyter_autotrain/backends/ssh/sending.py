@@ -146,10 +146,20 @@ class Receiver:
             self._rest += piece
         line, _, rest = bytes(self._rest).partition(b"\n")
         self._rest = bytearray(rest)
-        answer = cast("JsonObject", json.loads(line))
+        try:
+            answer = cast("JsonObject", json.loads(line))
+        except ValueError:
+            raise self._strange(line) from None
         if "error" in answer:
             raise _refusal(self._name, answer)
         return answer
+
+    def _strange(self, line: bytes) -> BackendError:
+        return BackendError(
+            f"{self._python} on {self._name} printed {line.decode(errors='replace').strip()[:100]!r}.",
+            "A Python of at least 3.9 that prints nothing by itself.",
+            "Name one in the profile: `python: /path/to/python3`.",
+        )
 
     def _ended(self) -> BackendError:
         with contextlib.suppress(LinkLostError):

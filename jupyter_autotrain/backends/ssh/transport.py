@@ -21,6 +21,7 @@ CONNECT_S = 15.0
 KEEPALIVE_S = 1  # how often an idle connection is tried
 SILENCE_S = 4  # a connection that does not answer for so long is lost
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%")
+_HOME = "~/"
 _MOST_GREETING_BYTES = 1 << 20
 
 
@@ -138,11 +139,13 @@ class TailBuffer:
 
 
 def quote(word: str) -> str:
-    """A word as every common login shell (sh, bash, zsh, fish, csh) reads it.
+    """A word as every common login shell (sh, bash, zsh, fish, csh) reads it; `~/` at its beginning stays the home.
 
     Raises:
         BackendError: It holds a character that they read differently.
     """
+    if word.startswith(_HOME) and word != _HOME:
+        return _HOME + quote(word.removeprefix(_HOME))
     if word and set(word) <= _PLAIN:
         return word
     if set(word) & set("'\\!\n"):

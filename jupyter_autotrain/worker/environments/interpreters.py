@@ -13,14 +13,16 @@ from jupyter_autotrain.worker.environments.prepared import NotPreparedError, las
 
 # Runs in the interpreter asked, in Python 3.8 and later (3.8 is named as too old). Its folders come as for a trial.
 _PROGRAM = """
-import json, platform, sys
+import json, os, platform, sys, sysconfig
 from importlib import metadata
 def version(name):
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-print("\\n" + json.dumps([platform.python_version(), {name: version(name) for name in sys.argv[1:]}]))
+marker = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
+is_managed = sys.prefix == sys.base_prefix and os.path.exists(marker)
+print("\\n" + json.dumps([platform.python_version(), {name: version(name) for name in sys.argv[1:]}, is_managed]))
 """
 _ASK_S = 60.0
 
@@ -28,7 +30,7 @@ _ASK_S = 60.0
 def inspect(
     place: str, asked: Mapping[str, object], distributions: Sequence[str], environ: Mapping[str, str]
 ) -> dict[str, object]:
-    """Version of the interpreter and of distributions: `{"command", "python_version", "versions", "fault"}`.
+    """What the interpreter is and has, as the fields of an `InterpreterReport` but for its node.
 
     Args:
         place: The interpreter of the place.
@@ -41,12 +43,12 @@ def inspect(
     try:
         argv = _argv(place, str(asked.get("kind")), str(asked.get("value")), environ)
         command = " ".join(argv)
-        version, versions = _ask([*argv, "-c", _PROGRAM, *distributions], environ)
+        answer = _ask([*argv, "-c", _PROGRAM, *distributions], environ)
     except NotPreparedError as error:
         # An image that is not here yet is pulled by the first trial; until then nothing is known of it.
         fault = "" if is_image and command != place else str(error)
         return {"command": command, "python_version": "", "versions": {}, "fault": fault}
-    return {"command": command, "python_version": version, "versions": versions, "fault": ""}
+    return {"command": command, **answer, "fault": ""}
 
 
 def _argv(place: str, kind: str, value: str, environ: Mapping[str, str]) -> list[str]:
@@ -60,7 +62,7 @@ def _argv(place: str, kind: str, value: str, environ: Mapping[str, str]) -> list
     return [place]
 
 
-def _ask(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, dict[str, object]]:
+def _ask(argv: Sequence[str], environ: Mapping[str, str]) -> dict[str, object]:
     try:
         done = subprocess.run(
             argv, env=dict(environ), stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
@@ -71,8 +73,8 @@ def _ask(argv: Sequence[str], environ: Mapping[str, str]) -> tuple[str, dict[str
             f"{argv[0]} cannot be run: {getattr(error, 'strerror', None) or 'no answer'}."
         ) from error
     try:
-        version, versions = json.loads(done.stdout.splitlines()[-1])
+        version, versions, is_managed = json.loads(done.stdout.splitlines()[-1])
     except (ValueError, IndexError):
         told = last_lines(done.stderr.splitlines(), 2)
         raise NotPreparedError(f"{argv[0]} ended with exit code {done.returncode}: {told}.") from None
-    return str(version), fields.mapping(versions)
+    return {"python_version": str(version), "versions": fields.mapping(versions), "is_managed": bool(is_managed)}

@@ -33,6 +33,16 @@ def test_all_that_is_missing_on_all_nodes_is_named_with_the_lines_that_install_i
     ]
 
 
+def test_into_the_operating_systems_own_interpreter_nothing_is_installed():
+    there = InterpreterReport("gpu1", "/usr/bin/python3", "3.11.2", {"numpy": "1.26.4"}, is_managed=True)
+    made = (
+        "gpu1: /usr/bin/python3 -m venv ~/venv && ~/venv/bin/python -m pip install {}; then `python: ~/venv/bin/python`"
+    )
+    for package in (LEARN, NUMPY):
+        wanted = made.format(f"{package.name}=={package.version}")
+        assert refused(there, packages=(package,)).action.startswith(wanted)
+
+
 def test_many_nodes_are_cut_short():
     error = refused(*(report(f"gpu{number}") for number in range(9)))
     assert len(str(error).splitlines()) <= 6

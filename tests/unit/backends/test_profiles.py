@@ -107,3 +107,10 @@ def _texts(value: JsonValue) -> list[str]:
     for item in items if isinstance(items, list) else ():
         found += _texts(item)
     return found
+
+
+@pytest.mark.parametrize("key", ["python", "workdir"])
+def test_a_path_on_a_host_has_no_variables_which_no_shell_would_read_there(key: str) -> None:
+    profile = Profile("lab", "ssh", {"hosts": ["gpu1"], key: "/scratch/$USER/at"})
+    with pytest.raises(BackendError, match="expected a path without variables"):
+        backends.create(profile, BackendContext(Home(Path("/nonexistent"))))
