@@ -32,6 +32,7 @@ def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_
     served.assert_whole(experiment)
     assert set(served.nodes().values()) == {"h1", "h2", "h3"}
     until(lambda: nothing_left(lab), "the end of all supervisors")
+    assert experiment.why() == []
 
 
 def test_a_cut_host_is_named_with_its_trials_and_read_on_after_healing_also_by_the_next_manager(

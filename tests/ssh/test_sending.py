@@ -20,6 +20,8 @@ from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+from jupyter_autotrain.testing.ssh_trials import kill_agents
+from tests.ssh.after_a_fault import is_told, nothing_runs_on
 
 MB = 1 << 20
 
@@ -125,15 +127,38 @@ def test_after_a_cut_only_the_rest_is_sent(
             cut_at.append(sent)
 
     transport = connect(lab, kind)
-    with pytest.raises(LinkLostError):
+    with pytest.raises(LinkLostError) as caught:
         send(transport, source, place, cut_half_way)
+    is_told(caught.value, "h1 does not answer")
     transport.close()
     host.heal()
     again = connect_again(lab, kind)
     total = sent_bytes(again, source, place)
     assert 0 < total < 24 * MB
     assert scan_folder(send(again, source, place)).digest == scan_folder(source).digest
+    assert not list(Path(place, "blobs").glob("*.part-*"))
     again.close()
+    nothing_runs_on(host)
+
+
+def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
+    transport: Transport, host: LabHost, source: Path, place: str
+) -> None:
+    (source / "large.bin").write_bytes(os.urandom(24 * MB))
+    killed: list[int] = []
+
+    def kill_half_way(sent: int, total: int) -> None:
+        if sent > total // 2 and not killed:
+            killed.append(kill_agents(host))
+
+    with pytest.raises(BackendError) as caught:
+        send(transport, source, place, kill_half_way)
+    is_told(caught.value, "h1")
+    assert killed == [1]
+    assert sent_bytes(transport, source, place) < 24 * MB
+    assert scan_folder(send(transport, source, place)).digest == scan_folder(source).digest
+    transport.close()
+    nothing_runs_on(host)
 
 
 def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(

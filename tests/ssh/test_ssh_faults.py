@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
 import threading
 from pathlib import Path
@@ -31,6 +32,7 @@ from jupyter_autotrain.testing.ssh_trials import (
     status,
     supervisors,
 )
+from tests.ssh.after_a_fault import is_told, is_whole, nothing_runs_on
 
 
 def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
@@ -44,6 +46,9 @@ def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
     doubt = wait_until(lambda: status(backend, ref).doubt, "the cut is noticed")
     assert "h1 does not answer since" in doubt
     assert "trials go on there" in doubt
+    with pytest.raises(BackendError) as caught:
+        backend.link("h1").ask("ping")
+    is_told(caught.value, "h1 does not answer since", "trials go on there")
     assert backend.read([Cursor(ref, wire.METRICS, len(seen))])[0].fault
     host.heal()
     wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
@@ -53,7 +58,9 @@ def test_a_trial_goes_on_while_the_link_is_cut_and_is_read_on_without_loss(
     steps = [frame[1] for frame in frames if frame[0] == "m"]
     assert len(steps) > 10
     assert steps == list(range(len(steps)))
-    wait_until(lambda: not supervisors(host), "the supervisor's end")
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_a_host_that_is_gone_costs_the_others_nothing(make: LabBackends, home: Home, lab: SshLab) -> None:
@@ -74,10 +81,23 @@ def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: LabBackends, home
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
     assert kill_agents(host)
-    wait_until(lambda: status(backend, ref).doubt, "the agent's end is noticed")
+    told: list[BackendError] = []
+
+    def is_noticed() -> bool:
+        try:
+            backend.link("h1").ask("ping")
+        except BackendError as error:
+            told.append(error)
+        return bool(told)
+
+    wait_until(is_noticed, "the agent's end is noticed")
+    is_told(told[0], "h1")
     wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "another agent")
     backend.put(ref, "control/enough", b"")
     assert end(backend, ref).state is TrialState.SUCCEEDED
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(
@@ -89,18 +109,25 @@ def test_trials_of_a_host_that_was_restarted_are_lost_with_that_reason(
     host.reboot()
     lost = end(backend, ref)
     assert lost.state is TrialState.LOST
-    assert "the machine was restarted" in lost.reason
+    assert "the machine was restarted while the trial ran. `%autotrain retry`" in lost.reason
+    make.close()
+    nothing_runs_on(host)
 
 
-def test_two_homes_use_one_account_of_a_host_side_by_side(make: LabBackends, tmp_path: Path) -> None:
+def test_two_homes_use_one_account_of_a_host_side_by_side(make: LabBackends, host: LabHost, tmp_path: Path) -> None:
     backends = [make(Home(tmp_path / name)) for name in ("first", "second")]
     refs = []
     for backend, name in zip(backends, ("first", "second"), strict=True):
-        refs.append(start(backend, Home(tmp_path / name), f"print('{name}')"))
-    for backend, ref in zip(backends, refs, strict=True):
-        end(backend, ref)
-    printed = [read_on(backend, ref, wire.STDOUT, b"") for backend, ref in zip(backends, refs, strict=True)]
-    assert printed == [b"first\n", b"second\n"]
+        refs.append(start(backend, Home(tmp_path / name), f"name = '{name}'\n{COUNTS}", returns=("name",)))
+    for backend, ref, name in zip(backends, refs, ("first", "second"), strict=True):
+        wait_until(lambda one=(backend, ref): read_on(*one, wire.STDOUT, b"").count(b"\n") > 3, f"lines of {name}")
+        backend.put(ref, "control/enough", b"")
+        assert end(backend, ref).state is TrialState.SUCCEEDED
+        is_whole(backend, ref)
+        backend.fetch(ref, f"{wire.OUTPUTS}/name.pkl", str(tmp_path / f"{name}.pkl"))
+        assert pickle.loads((tmp_path / f"{name}.pkl").read_bytes()) == name
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_a_link_that_is_closed_leaves_the_trial_alone_and_no_agent(

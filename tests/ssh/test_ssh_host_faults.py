@@ -14,12 +14,13 @@ from typing import cast
 import pytest
 
 from jupyter_autotrain.backends.ssh.backend import SshBackend
+from jupyter_autotrain.backends.ssh.sending import scan_folder
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
-from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing import wait_until, write_bundle
 from jupyter_autotrain.testing.ssh_lab import LabHost
 from jupyter_autotrain.testing.ssh_trials import (
     COUNTS,
@@ -31,7 +32,9 @@ from jupyter_autotrain.testing.ssh_trials import (
     status,
     supervisors,
 )
+from tests.ssh.after_a_fault import is_told, is_whole, nothing_runs_on
 
+FEW = "for step in range(20):\n    print(step)\n    report(step=step, count=step)"
 LATE = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -62,12 +65,16 @@ def test_a_full_disk_there_is_told_with_the_host_and_passes_when_there_is_room(
     backend = make(home, workdir=small_disk)
     assert backend.probe().usable
     host.run("sh", "-c", f"cat /dev/zero >{small_disk}/filler || true")
-    with pytest.raises(BackendUnavailableError, match="h1 cannot take the files") as caught:
-        start(backend, home, "report(a=1)")
-    assert "No space left" in caught.value.found
+    with pytest.raises(BackendUnavailableError) as caught:
+        start(backend, home, FEW)
+    is_told(caught.value, "h1 cannot take the files", "No space left")
     assert "Room on its disk" in caught.value.expected
     host.run("rm", f"{small_disk}/filler")
-    assert end(backend, start(backend, home, "report(a=1)")).state is TrialState.SUCCEEDED
+    ref = start(backend, home, FEW)
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
 
 
 @pytest.fixture
@@ -85,7 +92,9 @@ def late(host: LabHost, tmp_path: Path) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("late")
-def test_a_host_whose_clock_is_an_hour_off_runs_resumes_and_cancels_trials_alike(make: LabBackends, home: Home) -> None:
+def test_a_host_whose_clock_is_an_hour_off_runs_resumes_and_cancels_trials_alike(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
     backend = make(home, lease_s=60)
     clock = cast("float", backend.link("h1").ask("clock"))
     assert time.time() - clock > 3500
@@ -96,9 +105,14 @@ def test_a_host_whose_clock_is_an_hour_off_runs_resumes_and_cancels_trials_alike
     first_link.close()
     wait_until(lambda: first_link.loss is not None and not status(backend, ref).doubt, "the next link")
     assert backend.cancel(ref, 0.5).pids_left == ()
-    assert status(backend, ref).state is TrialState.CANCELLED
-    again = start(backend, home, "", attempt=2, resume_attempt=1, experiment_id="e2")
+    cancelled = status(backend, ref)
+    assert (cancelled.state, cancelled.reason) == (TrialState.CANCELLED, "Cancelled on request.")
+    is_whole(backend, ref)
+    again = start(backend, home, FEW, attempt=2, resume_attempt=1, experiment_id="e2")
     assert end(backend, again).state is TrialState.SUCCEEDED
+    is_whole(backend, again)
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_a_cut_in_the_middle_of_a_cancel_loses_only_its_receipt(make: LabBackends, home: Home, host: LabHost) -> None:
@@ -114,13 +128,16 @@ def test_a_cut_in_the_middle_of_a_cancel_loses_only_its_receipt(make: LabBackend
     host.cut()
     cancelling.join()
     assert isinstance(outcome[0], BackendError)
-    assert "h1 does not answer" in outcome[0].found
+    is_told(outcome[0], "h1 does not answer")
     (trial / "control" / "enough").touch()  # the trial ends by itself, within the grace
     host.heal()
     wait_until(lambda: not supervisors(host), "the end there")
     wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
     assert end(backend, ref).state is TrialState.CANCELLED
     assert backend.cancel(ref, 0.0).pids_left == ()
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
 
 
 def _cancel(backend: SshBackend, ref: JobRef) -> CancelReceipt | BackendError:
@@ -139,10 +156,20 @@ def test_a_host_that_is_gone_for_good_stays_a_doubt_and_refuses_new_trials_at_on
     host.cut()
     wait_until(lambda: status(backend, ref).doubt, "the cut is noticed")
     assert status(backend, ref).unreachable
-    with pytest.raises(BackendError, match="h1 does not answer since"):
+    with pytest.raises(BackendError) as caught:
         start(backend, home, "", number=2)
+    is_told(caught.value, "h1 does not answer since")
     assert not backend.probe().usable
     assert backend.discover().nodes[0].unavailable
+    assert status(backend, ref).state is TrialState.PREPARING  # a doubt proves no end, so nothing is lost or run twice
+    host.heal()  # only to look: the trial went on there, and nothing else runs
+    assert len(supervisors(host)) == 1
+    wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
+    backend.put(ref, "control/enough", b"")
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_two_kernels_of_one_home_follow_the_same_trial(make: LabBackends, home: Home, host: LabHost) -> None:
@@ -157,3 +184,53 @@ def test_two_kernels_of_one_home_follow_the_same_trial(make: LabBackends, home: 
     for backend in (first, second):
         assert end(backend, ref).state is TrialState.SUCCEEDED
     assert read_on(first, ref, wire.METRICS, b"") == read_on(second, ref, wire.METRICS, b"")
+
+
+@pytest.mark.parametrize("user", ["printing", "slow", "fish"])
+def test_a_trial_behind_a_login_shell_that_prints_is_slow_or_is_fish_is_whole(
+    make: LabBackends, home: Home, host: LabHost, user: str
+) -> None:
+    if not host.home(user).exists():
+        pytest.skip(f"there is no shell for the account {user} on this machine")
+    backend = make(home, user=user)
+    ref = start(backend, home, FEW)
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
+
+
+def test_more_trials_at_once_than_the_server_has_sessions_are_whole(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
+    backend = make(home)
+    refs = [start(backend, home, FEW, number=number) for number in range(1, 13)]
+    for ref in refs:
+        assert end(backend, ref).state is TrialState.SUCCEEDED
+        is_whole(backend, ref)
+    make.close()
+    nothing_runs_on(host)
+
+
+def test_a_bundle_that_was_half_written_there_is_not_used_and_made_whole(
+    make: LabBackends, home: Home, host: LabHost
+) -> None:
+    write_bundle(home.bundle("e1"), FEW, files={"large.txt": "x" * 3_000_000})
+    bundle = scan_folder(home.bundle("e1"))
+    root = host.home() / ".autotrain"
+    draft = root / "bundles" / f"{bundle.digest}.draft-1"
+    for folder in (root, root / "bundles", root / "blobs", draft):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    (draft / "main.py").write_text("raise SystemExit('half of it')")
+    for file in bundle.files:
+        if file.path == "bundle.json":
+            continue  # it is not sent
+        (root / "blobs" / f"{file.sha256}.part-1").write_bytes(Path(file.source).read_bytes()[: file.size_bytes // 2])
+    backend = make(home)
+    ref = start(backend, home, FEW)
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    is_whole(backend, ref)
+    assert not draft.exists()
+    assert not list((root / "blobs").glob("*.part-*"))
+    make.close()
+    nothing_runs_on(host)

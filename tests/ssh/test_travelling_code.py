@@ -23,6 +23,7 @@ from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import write_bundle
 from jupyter_autotrain.testing.ssh_lab import LabHost
 from jupyter_autotrain.testing.ssh_trials import LabBackends, end, read_on, start
+from tests.ssh.after_a_fault import is_told, nothing_runs_on
 
 PACKAGE = Path(jupyter_autotrain.__file__).parent
 NEWER_NAMES = {"StrEnum", "TypeAlias", "UnionType", "assert_never", "Self", "UTC"}
@@ -139,7 +140,7 @@ def test_a_trial_runs_by_python_3_9_that_has_nothing_installed(make: LabBackends
     ("python", "found"), [("/nonexistent/python3", "not found|No such file"), ("/usr/bin/env", "env"), (TOO_OLD, "3.8")]
 )
 def test_a_python_that_is_missing_or_too_old_is_told_in_three_clauses(
-    make: LabBackends, home: Home, python: str, found: str
+    make: LabBackends, home: Home, host: LabHost, python: str, found: str
 ) -> None:
     if python == TOO_OLD and not Path(TOO_OLD).exists():
         pytest.skip("no Python 3.8 is installed here")
@@ -147,6 +148,9 @@ def test_a_python_that_is_missing_or_too_old_is_told_in_three_clauses(
         start(make(home, python=python), home, "")
     assert "3.9" in caught.value.expected
     assert "python: /path/to/python3" in caught.value.action
+    is_told(caught.value)
+    make.close()
+    nothing_runs_on(host)
 
 
 def test_what_was_sent_is_byte_compiled_once_and_told_by_its_name_there(

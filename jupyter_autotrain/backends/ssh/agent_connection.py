@@ -107,7 +107,8 @@ class AgentConnection:
 
     def _mark_lost(self, error: Exception) -> None:
         why = error.found if isinstance(error, AutotrainError) else repr(error)
-        ended = LinkLostError(f"The agent on {self.name} has ended: {why}", "", "Another one is started.")
+        expected = "An agent that runs as long as the link."
+        ended = LinkLostError(f"The agent on {self.name} has ended: {why}", expected, "Another one is started.")
         loss = error if isinstance(error, LinkLostError) else ended
         with self._lock:
             self.loss = loss

@@ -162,7 +162,9 @@ class OpenSshChannel:
         last = self.stderr().decode(errors="replace").strip().splitlines()
         why = f" ({last[-1][:200]})" if last else ""
         return LinkLostError(
-            f"{self._owner.name} does not answer{why}.", "", "It is tried again; what runs there goes on."
+            f"{self._owner.name} does not answer{why}.",
+            "A host that answers.",
+            "It is tried again; what runs there goes on.",
         )
 
     def stderr(self) -> bytes:

@@ -162,4 +162,6 @@ class ParamikoChannel:
 
 def lost(name: str) -> LinkLostError:
     """What is raised when a host does not answer any more."""
-    return LinkLostError(f"{name} does not answer.", "", "It is tried again; what runs there goes on.")
+    return LinkLostError(
+        f"{name} does not answer.", "A host that answers.", "It is tried again; what runs there goes on."
+    )
