@@ -6,6 +6,7 @@ Environment, folder and clock are read here and passed on.
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 from pathlib import Path
@@ -40,7 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         verbs.run(sys.argv[1:] if arguments is None else arguments, command)
     except AutotrainError as error:
-        sys.stderr.write(f"{error}\n".replace("%autotrain", "jupyter autotrain"))
+        sys.stderr.write(_for_shell(f"{error}\n"))
         return 2
     except BrokenPipeError:
         # The reader (`| head`) has closed the pipe; Python would raise again while flushing at exit.
@@ -51,8 +52,13 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
+def _for_shell(text: str) -> str:
+    """A text with the verbs as a shell has them; `%%autotrain` stays, which only a cell has."""
+    return re.sub("(?<!%)%autotrain", "jupyter autotrain", text)
+
+
 def _write(text: str) -> None:
-    sys.stdout.write(text.replace("%autotrain", "jupyter autotrain"))
+    sys.stdout.write(_for_shell(text))
     sys.stdout.flush()
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.records import TrialRecord, placement_labels
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.core.text_format import cut, duration, number, parameter
 from jupyter_autotrain.views.best import best_text
@@ -36,7 +36,7 @@ def warning_lines(experiment: Experiment) -> list[str]:
 
 
 def trial_table(experiment: Experiment) -> str:
-    """The trials of an experiment as text: number, state, parameters, objective, time, reason.
+    """The trials of an experiment as text: number, state, parameters, objective, time, place if several, reason.
 
     Of more than 20 trials the first ones, and the best wherever it is.
     """
@@ -48,14 +48,15 @@ def trial_table(experiment: Experiment) -> str:
         trials[-1] = best
     names = list(dict.fromkeys(name for trial in trials for name in trial.params))
     value_head = [objective.label] if objective else []
-    heads = ["trial", "state", *names, *value_head, "took", "reason"]
-    rows = [_row(trial, names, ranked=objective is not None) for trial in trials]
+    places = placement_labels(trials)
+    heads = ["trial", "state", *names, *value_head, "took", *(["runs on"] if places else []), "reason"]
+    rows = [_row(trial, names, places, ranked=objective is not None) for trial in trials]
     left = sum(record.counts.values()) - len(trials)
     more = f"\n... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
     return table(heads, rows) + more
 
 
-def _row(trial: TrialRecord, names: Sequence[str], *, ranked: bool) -> list[str]:
+def _row(trial: TrialRecord, names: Sequence[str], places: Mapping[int, str], *, ranked: bool) -> list[str]:
     took_s = trial.took_s()
     value = [number(trial.value)] if ranked else []
     return [
@@ -64,5 +65,6 @@ def _row(trial: TrialRecord, names: Sequence[str], *, ranked: bool) -> list[str]
         *(cut(parameter(trial.params.get(name, "")), 40) for name in names),
         *value,
         "-" if took_s is None else duration(took_s),
+        *([cut(places.get(trial.number, ""), 40)] if places else []),
         cut(trial.reason.splitlines()[0], 80) if trial.reason else "",
     ]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from jupyter_autotrain import cli
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.summary import summary
@@ -93,3 +94,9 @@ def test_one_trial_is_stopped_by_its_number(terminal, add):
     add("digits", (DONE, 0.5), (("PREPARING", "RUNNING"), 0.4), closed=False)
     told = terminal.run("stop", "digits", "--trial", "1")
     assert told == "digits, trial 1: it had ended before; no process was running.\n"
+
+
+def test_in_a_shell_the_first_line_of_a_cell_is_named_as_it_is(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(tmp_path / "home"))
+    assert cli.main(["ls"]) == 0
+    assert "Put %%autotrain on the first line" in capsys.readouterr().out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import Trials, UnreachableNode
@@ -13,6 +14,7 @@ from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.views.feed import Feed
 from jupyter_autotrain.views.json_objects import trial_json
+from jupyter_autotrain.views.summary import summary
 
 BACKENDS = tuple(BackendChoice(Profile(name, "test")) for name in ("here", "lab"))
 
@@ -34,11 +36,12 @@ def labels(frame):
     return {trial["number"]: trial["runs_on"] for trial in frame.content["trials"]}
 
 
-def test_one_place_is_not_shown_and_several_are_in_every_view(store):
+def test_one_place_is_not_shown_and_several_are_in_every_view(store, tmp_path):
     feed = Feed(store, "e1")
     put(store, 1, "here", "my-machine")
     assert labels(feed.delta(101.0)) == {1: ""}
     assert "runs on" not in repr(Trials(store.trials("e1")))
+    assert "runs on" not in summary(Experiment(Home(tmp_path / "home"), store, "e1", {}))
     put(store, 2, "lab", "gpu1")
     assert labels(feed.delta(101.0)) == {1: "here", 2: "lab"}
     put(store, 3, "lab", "gpu2")
@@ -46,7 +49,8 @@ def test_one_place_is_not_shown_and_several_are_in_every_view(store):
     put(store, 4, "lab", "gpu1", "gpu2")
     table = repr(Trials(store.trials("e1")))
     shown = card(store, store.experiment("e1"))
-    for text in (table, Trials(store.trials("e1"))._repr_html_(), shown.text, shown.html):
+    in_a_shell = summary(Experiment(Home(tmp_path / "home"), store, "e1", {}))
+    for text in (table, Trials(store.trials("e1"))._repr_html_(), shown.text, shown.html, in_a_shell):
         assert "runs on" in text
         assert "lab: gpu1, gpu2" in text
     assert "my-machine" not in table
