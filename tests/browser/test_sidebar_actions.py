@@ -101,8 +101,13 @@ def test_the_button_above_the_list_shows_the_places(sidebar):
     expect(places.get_by_role("region", name="local", exact=True)).to_contain_text("Usable")
 
 
-def test_all_controls_above_the_list_are_of_one_height(sidebar):
-    controls = sidebar.get_by_role("search").locator("input, select, button")
+def test_all_controls_above_the_list_are_of_one_height(sidebar, store):
+    for number in (1, 2):
+        add(store, f"h{number}", f"high-{number}", [0.5])
+        item(sidebar, f"high-{number}").locator(".jp-Autotrain-facts").click(modifiers=["Control"])
+    sidebar.get_by_role("button", name="Compare").wait_for()
+    controls = sidebar.locator("input, select, button")
+    assert controls.count() == 9
     heights = controls.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().height)")
     assert set(heights) == {28}
 
