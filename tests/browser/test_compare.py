@@ -178,3 +178,5 @@ def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its
     expect(page.get_by_text("1 of 2 trials pass").first).to_be_visible()
     page.get_by_text("Clear filter").click()
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
+    plot = page.locator(".at-parallel-scroll:visible")
+    assert plot.evaluate("(element) => element.scrollWidth - element.clientWidth") == 0

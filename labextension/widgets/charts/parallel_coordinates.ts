@@ -171,7 +171,7 @@ export class ParallelCoordinates {
     const gap = axes > 1 ? (whole - 2 * SIDE) / (axes - 1) : 0;
     const x = this.#dimensions.map((_, i) => SIDE + i * gap);
     this.#plot.style.width = `${whole}px`;
-    this.#axes.place(this.#dimensions, x, Math.min(gap || NARROWEST, 200));
+    this.#axes.place(this.#dimensions, x, Math.min(gap || NARROWEST, 2 * SIDE));
     const frame = { width: whole, height: HEIGHT, top: TOP, bottom: BOTTOM, missing: MISSING, x };
     this.#lines.place(this.#dimensions, frame);
     this.#top.place(this.#dimensions, frame);
