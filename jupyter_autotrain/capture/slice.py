@@ -65,7 +65,7 @@ class Slice:
 
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
-        self._rebound |= names.optional
+        self._rebound |= names.rebound
         self._use(names, "")
         self._follow()
 

@@ -79,6 +79,33 @@ def test_a_loss_is_refused_and_what_to_move_is_named(notebook):
     assert "move `loss = f(w)` into the cell" in text
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "loss.backward()\nloss = f(w)",
+        "for _ in range(2):\n    loss.backward()\n    loss = f(w)",
+        "def step():\n    loss.backward()\nstep()\nloss = f(w)",
+        "try:\n    loss.backward()\nexcept Exception:\n    loss = None",
+    ],
+)
+def test_a_loss_that_the_cell_reads_before_it_binds_its_own_is_refused(notebook, code):
+    book = notebook("import torch\nw = torch.ones(2, requires_grad=True)\ndef f(w): return (w ** 2).sum()\nloss = f(w)")
+    assert "loss (cell [1]): a tensor that autograd computed from w" in refusal(book, code)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "for _ in range(2):\n    loss = f(w)\nprint(loss)",
+        "if w.sum() > 0:\n    loss = f(w)\nprint(loss)",
+        "def step():\n    global loss\n    loss = f(w)\nstep()\nprint(loss)",
+    ],
+)
+def test_a_loss_that_the_cell_binds_before_it_reads_it_stays_here(notebook, code):
+    book = notebook("import torch\nw = torch.ones(2, requires_grad=True)\ndef f(w): return (w ** 2).sum()\nloss = f(w)")
+    book.both(code, "torch")
+
+
 def test_what_a_model_gave_is_refused_and_the_model_is_named(notebook):
     book = notebook("import torch\nmodel, x = torch.nn.Linear(2, 2), torch.ones(1, 2)", "out = {'logits': model(x)}")
     text = refusal(book, "out['logits'].sum().backward()")

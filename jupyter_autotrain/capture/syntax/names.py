@@ -34,6 +34,7 @@ class Names:
         sets: Module-level names that functions among them assign by `global`.
         texts: Those of `needed` that only texts name, such as that of `df.query(...)`: they may be missing.
         unknown: Calls that read names by texts that are not known here.
+        rebound: Those of `needed` that a branch or loop may have bound here before each place that reads them.
     """
 
     eager: frozenset[str]
@@ -45,6 +46,7 @@ class Names:
     sets: frozenset[str]
     texts: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
+    rebound: frozenset[str] = frozenset()
 
     @property
     def needed(self) -> frozenset[str]:
@@ -74,6 +76,7 @@ def analyse(
         sets=frozenset(walker.sets),
         texts=frozenset(walker.texts - walker.plain),
         unknown=frozenset(walker.unknown),
+        rebound=frozenset((walker.eager | walker.deferred) - walker.read_first),
     )
 
 

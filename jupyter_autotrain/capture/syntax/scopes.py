@@ -5,9 +5,20 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
+
+
+@dataclass(slots=True)
+class Scope:
+    """What a module, class or function has bound so far (a function: all that it ever binds)."""
+
+    kind: Literal["module", "class", "function"]
+    bound: set[str] = field(default_factory=set)
+    globals: set[str] = field(default_factory=set)
 
 
 def bound_by(statements: Iterable[ast.AST]) -> set[str]:

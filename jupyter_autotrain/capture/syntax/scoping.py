@@ -8,19 +8,15 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Literal
 
-from jupyter_autotrain.capture.syntax.scopes import Comprehension, Function, arguments_of, bound_by, declared_global
-
-
-@dataclass(slots=True)
-class Scope:
-    """What a module, class or function has bound so far (a function: all that it ever binds)."""
-
-    kind: Literal["module", "class", "function"]
-    bound: set[str] = field(default_factory=set)
-    globals: set[str] = field(default_factory=set)
+from jupyter_autotrain.capture.syntax.scopes import (
+    Comprehension,
+    Function,
+    Scope,
+    arguments_of,
+    bound_by,
+    declared_global,
+)
 
 
 class ScopeWalker(ast.NodeVisitor):
@@ -36,14 +32,10 @@ class ScopeWalker(ast.NodeVisitor):
         self.lazy_annotations = lazy_annotations
         self.module = Scope("module")
         self.scopes = [self.module]
-        self.sets = {
-            name
-            for statement in statements
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Global)
-            for name in node.names
-        }
+        every = [node for statement in statements for node in ast.walk(statement)]
+        self.sets = {name for node in every if isinstance(node, ast.Global) for name in node.names}
         self.ever = bound_by(statements) | self.sets
+        self.maybe_bound = set(self.sets)
         self.waiting: dict[str, list[Callable[[], None]]] = {}
         self.owner = ""
         self.guarded = self.is_deferred = self.in_hint = self.star = False
@@ -51,6 +43,7 @@ class ScopeWalker(ast.NodeVisitor):
         self.called = set[str]()
         self.deferred = set[str]()
         self.optional = set[str]()
+        self.read_first = set[str]()
         self.hints = set[str]()
         self.texts = set[str]()
         self.plain = set[str]()
@@ -80,11 +73,17 @@ class ScopeWalker(ast.NodeVisitor):
         (self.texts if self.in_text else self.plain).add(name)
         if name in self.ever or self.guarded or self.star:
             self.optional.add(name)
+        if name not in self.maybe_bound:
+            self.read_first.add(name)
 
     def _bind(self, name: str) -> None:
         scope = self.scopes[-1]
-        if scope.kind != "function":
-            (self.module if name in scope.globals else scope).bound.add(name)
+        if scope.kind == "function":
+            return
+        owner = self.module if name in scope.globals else scope
+        owner.bound.add(name)
+        if owner is self.module:
+            self.maybe_bound.add(name)
 
     def _walk_pending(self, name: str) -> None:
         """Walk the bodies that may run when `name` is read."""
