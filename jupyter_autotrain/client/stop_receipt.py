@@ -45,6 +45,8 @@ class StopReceipt(CancelReceipt):
         ended = sorted({*self.pids_ended, *self.pids_killed})
         if self.note and not ended and not self.pids_left and not self.unreported:
             return f"{self.name}: {self.note}; no process was running."
+        if self._is_all_to_come(ended):
+            return f"{self.name}: the stop is noted; no process has been ended yet."
         text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
         text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
         if self.pids_killed:
@@ -54,9 +56,11 @@ class StopReceipt(CancelReceipt):
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else nothing
         return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 
+    def _is_all_to_come(self, ended: Sequence[int]) -> bool:
+        """Whether nothing has been stopped so far, as none of its nodes answers."""
+        return bool(self.unreachable) and not ended and not self.pids_left and not self.unreported
+
     def _without_pids(self) -> str:
-        if self.unreachable and not self.unreported:
-            return "no process has been ended yet"
         if not self.unreported:
             return "no process was running"
         return f"which processes of trial {', '.join(map(str, self.unreported))} ended is not known"

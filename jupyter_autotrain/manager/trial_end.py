@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.final_state import decide, try_again
+
+_LATE_S = 5.0  # what lies between an end and its record otherwise is much less
 
 
 def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
@@ -19,11 +23,26 @@ def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
     if blocks_others:  # stored before the end, so that a killed manager leaves neither without the other
         run.store_decision("objective", run.objective_check.reason)
     del run.attempts[number]
-    run.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref)
+    ended_s = _ended_before_s(run, number, status)
+    run.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref, ended_s=ended_s)
     if blocks_others:
         run.count_failure()
     else:
         retry_or_count(run, number)
+
+
+def _ended_before_s(run: ExperimentRun, number: int, status: JobStatus) -> float | None:
+    """When a trial ended whose end was learned late, as after a cut link; None where it has just ended.
+
+    The clock of its machine may be another one, so that only what the trial took by it counts.
+    """
+    begun_s = run.trials[number].started_s
+    there = (status.detail.get("started_s"), status.detail.get("ended_s"))
+    if begun_s is None or not all(isinstance(time_s, int | float) for time_s in there):
+        return None
+    started_s, ended_s = cast("tuple[float, float]", there)
+    known_s = begun_s + ended_s - started_s
+    return known_s if begun_s <= known_s < run.now_s() - _LATE_S else None
 
 
 def _names_instead(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> list[str] | None:

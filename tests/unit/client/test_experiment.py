@@ -192,6 +192,11 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
         "digits: stopped in 0.2 s; 2 processes ended (pids 12, 13), 1 of them by force; nothing is left."
     )
     assert "STILL THERE: pid 7" in str(StopReceipt(pids_left=(7,), name="x"))
+    cut = StopReceipt(name="x", elapsed_s=4.0, unreachable=("gpu1 does not answer since 07:58; 1 trial goes on there",))
+    assert str(cut).splitlines() == [
+        "x: the stop is noted; no process has been ended yet.",
+        "gpu1 does not answer since 07:58; 1 trial goes on there until it does: then they are stopped.",
+    ]
 
 
 def test_a_receipt_tells_what_stopped_trials_have_left_where_they_ran(home, store, fake):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -102,3 +103,21 @@ def test_held_gpus_stay_held_over_a_restart(world):
     world.restart()
     world.step()
     assert world.states(experiment) == ["RUNNING", "WAITING"]
+
+
+def test_a_trial_that_ended_while_nobody_could_ask_took_what_it_took_there(world):
+    experiment = world.submit(trials=3, concurrency=3)
+    world.step()
+    world.backend.silent = "timed out"
+    world.step()
+    world.now += 600.0
+    hour_off = 3600.0 + world.now
+    world.backend.job(1).end(started_s=hour_off, ended_s=hour_off + 20.0)
+    world.backend.job(2).end(started_s=hour_off, ended_s=hour_off + 9999.0)  # its clock was set meanwhile
+    world.backend.job(3).end(started_s=hour_off, ended_s=hour_off - 9999.0)
+    world.backend.silent = ""
+    world.step()
+    assert world.states(experiment) == ["SUCCEEDED"] * 3
+    first, *others = [trial.took_s() for trial in world.trials(experiment)]
+    assert first == pytest.approx(20.0)
+    assert all(600.0 < took_s < 700.0 for took_s in others)
