@@ -34,6 +34,8 @@ _OF_A_MACHINE = (
 )  # fmt: skip
 _OF_ANY_MACHINE = frozenset({"PYTHONHASHSEED"})
 _OF_A_MANAGER = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF", "KUBECONFIG", "KUBERNETES_SERVICE_*")
+# A manager's threads take turns, so heaps of their own would only keep what they free; large buffers go back at once.
+_HEAP_OF_A_MANAGER = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
 
 
 def passed(environ: Mapping[str, str], more: Collection[str] = ()) -> dict[str, str]:
@@ -69,7 +71,7 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
     """The environment that a manager is started with: nothing that belongs to one submitter alone."""
     names = [name for name in _listed(environ, _OF_A_MANAGER) if name != TRIAL_VARIABLE]
     kept = {name: environ[name] for name in names if not _is_secret(name, environ[name])}
-    return {"PATH": os.defpath, **kept, MANAGER_VARIABLE: environ.get(TRIAL_VARIABLE, "")}
+    return {"PATH": os.defpath, **_HEAP_OF_A_MANAGER, **kept, MANAGER_VARIABLE: environ.get(TRIAL_VARIABLE, "")}
 
 
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:

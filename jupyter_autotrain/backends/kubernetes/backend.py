@@ -21,7 +21,6 @@ from jupyter_autotrain.backends.kubernetes.submission import leftovers, planning
 from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
-from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview
 from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.tracking.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.tracking.job_states import status_of
@@ -51,6 +50,8 @@ from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview
+
 
 class KubernetesBackend:
     """Runs each trial as a Job; subclasses run it as an object of an operator.
@@ -74,7 +75,6 @@ class KubernetesBackend:
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]), load)
         self._ended: dict[str, TrackedJob] = {}
-        self._preview = TrialPreview(self._session, profile.options, context, self._plan)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -112,6 +112,12 @@ class KubernetesBackend:
         options: JsonObject = {**self._profile.options, **trial.options}
         workload = self.workload_for(trial, options)
         return planning.plan(trial, options, workload, self._session, self._context, namespace)
+
+    @property
+    def _preview(self) -> TrialPreview:
+        from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview  # noqa: PLC0415 - YAML is slow
+
+        return TrialPreview(self._session, self._profile.options, self._context, self._plan)
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:  # noqa: ARG002 - the cluster places
         """The manifests, as YAML; needs no cluster."""

@@ -12,6 +12,7 @@ TRIAL_FILE = "trial.json"  # where it is too long for a variable
 AGENT = "agent"  # below RUN, as the following
 BUNDLE = "bundle"
 RESUME = "resume"
+CHECKPOINTS = "checkpoints"  # also the name of an archive, as BUNDLE
 TRIAL = "trial"  # the trial directory
 STATES = "states"  # every content of status.json, one a line
 FILES = "files.json"  # what the trial has left: {"sizes": {path: bytes}, "left": [paths that are not in the log]}
@@ -24,6 +25,8 @@ REUSE_IDLE = "reuse_idle_s"  # of what stands in POD_VARIABLE: there where trial
 JOB_VARIABLE = "AUTOTRAIN_JOB"  # which of them
 JOB = "job"  # a frame that says which trial the following frames are of
 FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
+DATA_PREFIX = "data."  # of the names of archives with data
+CREDENTIAL_PREFIX = "AUTOTRAIN_STORAGE_"  # of variables with the credentials of the storage, which no trial gets
 TOKEN_VARIABLE = "AUTOTRAIN_TOKEN"  # noqa: S105 - its name: by it the pods of a trial know each other
 
 START_REQUEST = f"{RUN}/{AGENT}/jupyter_autotrain/backends/kubernetes_pod/start_request.py"

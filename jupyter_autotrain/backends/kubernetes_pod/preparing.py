@@ -6,14 +6,9 @@ import os
 import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.backends.kubernetes_pod import layout, packages
+from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.errors import DataError
 from jupyter_autotrain.worker import fields
-
-CHECKPOINTS = "checkpoints"
-BUNDLE = "bundle"
-DATA_PREFIX = "data."
-CREDENTIAL_PREFIX = "AUTOTRAIN_STORAGE_"  # of variables with the credentials of the storage, which no trial gets
 
 
 def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> list[str]:
@@ -34,20 +29,20 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     folder = layout.DATA if on_volume else f"{run}/data"
     sent = trial.pop("archives", ())
     wanted = [fields.mapping(one) for one in sent] if isinstance(sent, (list, tuple)) else []
-    places = _place(wanted, folder, environ) if wanted else {}
+    found = _place(wanted, folder, environ) if wanted else {}
     entries = trial.get("data")
     if isinstance(entries, (list, tuple)):
-        trial["data"] = [_with_path(fields.mapping(entry), places) for entry in entries]
+        trial["data"] = [_with_path(fields.mapping(entry), found) for entry in entries]
     trial["data_folder"] = folder
     trial["environments"] = layout.ENVIRONMENTS if on_volume else f"{run}/environments"
-    if BUNDLE in places:
-        trial["bundle"] = places[BUNDLE]
+    if places.BUNDLE in found:
+        trial["bundle"] = found[places.BUNDLE]
     earlier = str(trial.pop("resumed", "") or "")
     resumed = _on_volume(earlier) if earlier and on_volume else ""
-    if resumed or CHECKPOINTS in places:
-        trial["resume_from"] = resumed or places[CHECKPOINTS]
+    if resumed or places.CHECKPOINTS in found:
+        trial["resume_from"] = resumed or found[places.CHECKPOINTS]
     _use_image(trial)
-    return packages.check(trial, str(trial["python"]), environ)
+    return _check_packages(trial, environ) if trial.get("python_packages") else []
 
 
 def _place(wanted: list[dict[str, object]], folder: str, environ: Mapping[str, str]) -> Mapping[str, str]:
@@ -56,15 +51,21 @@ def _place(wanted: list[dict[str, object]], folder: str, environ: Mapping[str, s
     return archives.place(wanted, folder, _credentials(environ))
 
 
-def _with_path(entry: Mapping[str, object], places: Mapping[str, str]) -> dict[str, object]:
+def _check_packages(trial: Mapping[str, object], environ: Mapping[str, str]) -> list[str]:
+    from jupyter_autotrain.backends.kubernetes_pod import packages  # noqa: PLC0415 - only cells that import pay
+
+    return packages.check(trial, str(trial["python"]), environ)
+
+
+def _with_path(entry: Mapping[str, object], found: Mapping[str, str]) -> dict[str, object]:
     """An entry of `data:` with its path in this pod, where it was sent."""
-    place = places.get(f"{DATA_PREFIX}{entry.get('name')}")
+    place = found.get(f"{places.DATA_PREFIX}{entry.get('name')}")
     return {**entry, "path": f"{place}/{entry.get('file_name')}"} if place else dict(entry)
 
 
 def _on_volume(earlier: str) -> str:
     """Where the checkpoints of an earlier attempt lie on the volume; "" where it has left none there."""
-    for path in (layout.checkpoints(earlier), f"{layout.trial_directory(earlier, 0)}/{CHECKPOINTS}"):
+    for path in (layout.checkpoints(earlier), f"{layout.trial_directory(earlier, 0)}/{places.CHECKPOINTS}"):
         if os.path.isdir(path) and os.listdir(path):
             return path
     return ""
@@ -72,8 +73,8 @@ def _on_volume(earlier: str) -> str:
 
 def _credentials(environ: Mapping[str, str]) -> dict[str, str]:
     """Those of the storage, by the names that they are known by."""
-    found = {name: value for name, value in environ.items() if name.startswith(CREDENTIAL_PREFIX)}
-    return {name[len(CREDENTIAL_PREFIX) :]: value for name, value in found.items()}
+    found = {name: value for name, value in environ.items() if name.startswith(places.CREDENTIAL_PREFIX)}
+    return {name[len(places.CREDENTIAL_PREFIX) :]: value for name, value in found.items()}
 
 
 def _use_image(trial: dict[str, object]) -> None:

@@ -13,7 +13,7 @@ from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream, 
 from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
-from jupyter_autotrain.backends.kubernetes_pod import archives, layout, preparing
+from jupyter_autotrain.backends.kubernetes_pod import archives, layout, places, preparing
 from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -114,7 +114,7 @@ def prepared(trial: dict, tmp_path: Path) -> dict:
 
 def test_a_pod_finds_its_data_its_bundle_and_the_checkpoints_it_goes_on_from(tmp_path: Path) -> None:
     entries = []
-    for name in ("data.train", preparing.CHECKPOINTS, preparing.BUNDLE):
+    for name in ("data.train", places.CHECKPOINTS, places.BUNDLE):
         archive = Shipping(None).archive(name, name, folder(tmp_path / name, 64))
         assert archive.file is not None
         (tmp_path / archive.file.name).write_bytes(archive.file.content)
@@ -234,5 +234,5 @@ def test_a_bundle_that_no_config_map_holds_goes_by_the_storage(tmp_path: Path) -
     ways = Shipping(MountedStorage(str(tmp_path / "mount")))
     found = trial_needs.of_trial(trial, context, {"storage": {"pvc": "x"}}, ways)
     trial_needs.send(found, trial, context, ways)
-    assert found.fields["archives"][0]["name"] == preparing.BUNDLE
+    assert found.fields["archives"][0]["name"] == places.BUNDLE
     assert len(list((tmp_path / "mount" / "data" / "archives").glob("*/train.bin"))) == 1

@@ -13,20 +13,24 @@ from jupyter_autotrain.errors import BackendUnavailableError
 
 T = TypeVar("T")
 _END_S = 10.0
-_TLS_BUFFER_BYTES = 1 << 12  # of each connection; asyncio's own 256 KiB would be 125 MB for 500 followed logs
+_TLS_BUFFER_BYTES = 1 << 14  # for all connections; asyncio's own 256 KiB for each would be 125 MB for 500 logs
 _GOODBYE_S = 0.1  # for TLS connections that were closed: their sockets are, once the other side has answered
 
 
 class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose TLS connections take little memory."""
+    """A loop whose TLS connections share a buffer: what is received is decrypted before the next is received."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._received = bytearray(_TLS_BUFFER_BYTES)
 
     def _make_ssl_transport(self, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - passed on as they are
         transport = super()._make_ssl_transport(*args, **kwargs)  # type: ignore[misc] # of asyncio itself
         protocol: Any = getattr(transport, "_ssl_protocol", None)
         if hasattr(protocol, "_ssl_buffer"):
             protocol.max_size = _TLS_BUFFER_BYTES
-            protocol._ssl_buffer = bytearray(_TLS_BUFFER_BYTES)  # noqa: SLF001 - asyncio has no setting for it
-            protocol._ssl_buffer_view = memoryview(protocol._ssl_buffer)  # noqa: SLF001 - as above
+            protocol._ssl_buffer = self._received  # noqa: SLF001 - asyncio has no setting for it
+            protocol._ssl_buffer_view = memoryview(self._received)  # noqa: SLF001 - as above
         return transport
 
 

@@ -2,43 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import cast
 
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, part
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 
-_METADATA = (
-    "name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp", "ownerReferences"
+_METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp")
+_STATUS = ("phase", "reason", "message")
+_CONTAINER = ("name", "image", "resources")
+_CONTAINER_STATUS = ("name", "image", "state", "lastState")
+_LEFT_OUT_OF_SPEC = (
+    "template", "selector", "pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "paddleReplicaSpecs"
 )  # fmt: skip
-_LEFT_OUT_OF_SPEC = ("template", "pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "paddleReplicaSpecs")
 
 
 def slim_pod(pod: JsonObject) -> JsonObject:
     """A pod without what nobody reads; of its containers only ours is in `spec`, with its resources."""
-    spec = cast("JsonObject", pod.get("spec") or {})
-    own = _own_container(cast("Sequence[JsonObject]", spec.get("containers") or ()))
-    before = [_slim_container(one) for one in cast("Sequence[JsonObject]", spec.get("initContainers") or ())]
-    kept: dict[str, JsonValue] = {"containers": [_slim_container(own)], "initContainers": before}
+    spec = part(pod, "spec")
+    own = _own_container(items(pod, "spec", "containers"))
+    before = [_only(_CONTAINER, one) for one in items(pod, "spec", "initContainers")]
+    kept: dict[str, JsonValue] = {"containers": [_only(_CONTAINER, own)], "initContainers": before}
     kept.update({name: spec[name] for name in ("nodeName", "schedulingGates") if spec.get(name)})
-    return {"metadata": _metadata(pod), "spec": kept, "status": pod.get("status") or {}}
+    return _shared({"metadata": _metadata(pod), "spec": kept, "status": _pod_status(pod)})
 
 
-def _slim_container(container: JsonObject) -> JsonObject:
-    return {name: container[name] for name in ("name", "image", "resources") if name in container}
+def _pod_status(pod: JsonObject) -> JsonObject:
+    """How a pod stands, without the conditions that only say that all is well."""
+    kept: dict[str, JsonValue] = {**_only(_STATUS, part(pod, "status"))}
+    kept["conditions"] = [
+        one for one in items(pod, "status", "conditions") if one.get("reason") or one.get("status") != "True"
+    ]
+    for name in ("initContainerStatuses", "containerStatuses"):
+        kept[name] = [_only(_CONTAINER_STATUS, one) for one in items(pod, "status", name)]
+    return kept
 
 
 def slim_object(found: JsonObject) -> JsonObject:
     """An object without its pod templates."""
-    spec = cast("JsonObject", found.get("spec") or {})
-    kept = {name: value for name, value in spec.items() if name not in _LEFT_OUT_OF_SPEC}
-    return {**found, "metadata": _metadata(found), "spec": kept}
+    kept = {name: value for name, value in part(found, "spec").items() if name not in _LEFT_OUT_OF_SPEC}
+    return _shared({**found, "metadata": _metadata(found), "spec": kept})
 
 
 def _metadata(found: JsonObject) -> JsonObject:
-    metadata = cast("JsonObject", found.get("metadata") or {})
-    return {name: metadata[name] for name in _METADATA if name in metadata}
+    return _only(_METADATA, part(found, "metadata"))
+
+
+def _only(names: Sequence[str], found: JsonObject) -> JsonObject:
+    return {name: found[name] for name in names if name in found}
+
+
+def _shared(found: JsonObject) -> JsonObject:
+    """The same; of texts that stand in many objects, such as keys and states, there is one for all."""
+    return {sys.intern(name): _shared_value(inner) for name, inner in found.items()}
+
+
+def _shared_value(inner: JsonValue) -> JsonValue:
+    if isinstance(inner, str):
+        return sys.intern(inner)
+    if isinstance(inner, Mapping):
+        return _shared(inner)
+    return [_shared_value(one) for one in inner] if isinstance(inner, Sequence) else inner
 
 
 def _own_container(containers: Sequence[JsonObject]) -> JsonObject:

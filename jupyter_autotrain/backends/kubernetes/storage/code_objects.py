@@ -12,6 +12,7 @@ import hashlib
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Protocol
 
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
@@ -34,7 +35,7 @@ class ConfigMapApi(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class CodeFile:
     """A file for pods.
 
@@ -57,8 +58,11 @@ class CodeFile:
         Args:
             home: The identity of the home.
         """
-        digest = hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
-        return f"autotrain-{home[:8]}-{digest[:_NAME_CHARACTERS]}"
+        return f"autotrain-{home[:8]}-{self._digest[:_NAME_CHARACTERS]}"
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
 
     def manifest(
         self, home: str, namespace: str, labels: Mapping[str, str], owners: Sequence[JsonObject] = ()

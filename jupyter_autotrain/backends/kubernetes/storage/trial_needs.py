@@ -15,7 +15,7 @@ from jupyter_autotrain.backends.kubernetes.objects.fields import part
 from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Archive, Shipping
-from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing
+from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.backends.local.trial_directory import changed_error
 from jupyter_autotrain.core import home_identity, wire
 from jupyter_autotrain.core.backend import BackendContext
@@ -110,7 +110,7 @@ def _data(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[Arc
     for source in trial.data:
         manifest = context.data(trial, source.name) if source.kind is DataKind.COPY else None
         if manifest is not None:  # before the submission there is none
-            name = f"{preparing.DATA_PREFIX}{source.name}"
+            name = f"{places.DATA_PREFIX}{source.name}"
             found.append(ways.archive(name, manifest.sha256, tar_stream.of_manifest(manifest)))
     return found
 
@@ -120,7 +120,7 @@ def _bundle(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[A
     folder = context.bundle(trial)
     if not folder.is_dir():
         return []
-    archive = ways.archive(preparing.BUNDLE, trial.bundle_sha256, tar_stream.of_folder(folder))
+    archive = ways.archive(places.BUNDLE, trial.bundle_sha256, tar_stream.of_folder(folder))
     return [archive] if archive.file is None else []
 
 
@@ -129,7 +129,7 @@ def _checkpoints(trial: TrialSpec, folders: Sequence[Path], ways: Shipping) -> l
         return []
     for folder in folders:
         if folder.is_dir() and any(folder.iterdir()):
-            return [ways.archive(preparing.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
+            return [ways.archive(places.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
     return []
 
 
@@ -162,4 +162,4 @@ def _credentials(options: JsonObject) -> tuple[JsonObject, ...]:
 
 def _reference(secret: str, name: str) -> JsonObject:
     source: Mapping[str, JsonObject] = {"secretKeyRef": {"name": secret, "key": name, "optional": True}}
-    return {"name": f"{preparing.CREDENTIAL_PREFIX}{name}", "valueFrom": source}
+    return {"name": f"{places.CREDENTIAL_PREFIX}{name}", "valueFrom": source}

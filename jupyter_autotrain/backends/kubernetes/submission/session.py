@@ -17,7 +17,6 @@ from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_
 from jupyter_autotrain.backends.kubernetes.storage import shipping, trial_needs
 from jupyter_autotrain.backends.kubernetes.storage.agent_archive import agent_file, folder_file
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile, CodeObjects
-from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping, Storage
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage, VolumeStorage
 from jupyter_autotrain.backends.kubernetes.tracking.batch_window import BatchWindow
@@ -78,6 +77,8 @@ class Session:
     def _storage(self) -> Storage | None:
         """Where archives lie that are too big for ConfigMaps."""
         if place := shipping.remote_place(self._options):
+            from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage  # noqa: PLC0415 - only profiles with one pay
+
             return RemoteStorage(place, self._credentials)
         if not checkpoint_volume.has_volume(self._options):
             return None
@@ -128,12 +129,12 @@ class Session:
 
     def files(self, trial: TrialSpec) -> dict[str, CodeFile]:
         """The agent and the bundle of a trial, by their names."""
-        with self._lock:
+        with self._lock:  # of jobs that begin together one makes them
             bundle = self._bundles.get(trial.bundle_sha256)
             if bundle is None:
                 bundle = folder_file(places.BUNDLE_ARCHIVE, self._context.bundle(trial))
                 self._bundles = {**self._bundles, trial.bundle_sha256: bundle}
-        return {places.AGENT_ARCHIVE: agent_file(), places.BUNDLE_ARCHIVE: bundle}
+            return {places.AGENT_ARCHIVE: agent_file(), places.BUNDLE_ARCHIVE: bundle}
 
     def own_soon(self, names: list[str], owner: JsonObject) -> None:
         """Have a trial's object own what was sent for it, together with others."""

@@ -1,0 +1,47 @@
+"""What is kept of the objects that a manager watches."""
+
+import json
+
+from jupyter_autotrain.backends.kubernetes.objects import pod_view
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+
+
+def pod(number: int) -> dict[str, object]:
+    """One as a server tells of it: each text is an object of its own."""
+    found = {
+        "metadata": {"name": f"p{number}", "uid": f"u{number}", "managedFields": [{}], "ownerReferences": [{}]},
+        "spec": {
+            "containers": [
+                {"name": "sidecar", "image": "proxy:1"},
+                {"name": "trial", "image": "python:3.12", "volumeMounts": [{"mountPath": "/autotrain/run"}], "env": []},
+            ],
+            "nodeName": "node-a",
+        },
+        "status": {
+            "phase": "Failed",
+            "podIP": "10.0.0.1",
+            "conditions": [
+                {"type": "Ready", "status": "True"},
+                {"type": "DisruptionTarget", "status": "True", "reason": "PreemptionByScheduler"},
+            ],
+            "containerStatuses": [{"name": "trial", "imageID": "x", "state": {"running": {}}, "lastState": {}}],
+        },
+    }
+    return json.loads(json.dumps(found))
+
+
+def test_what_reasons_are_made_of_stays_and_what_nobody_reads_goes():
+    slim = pod_view.slim_pod(pod(1))
+    assert trial_reasons.ended([slim]) == trial_reasons.ended([pod(1)])
+    assert slim["metadata"] == {"name": "p1", "uid": "u1"}
+    assert slim["spec"]["containers"] == [{"name": "trial", "image": "python:3.12"}]
+    assert [one["type"] for one in slim["status"]["conditions"]] == ["DisruptionTarget"]
+    assert pod_view.container_state(slim) == "running"
+    assert "podIP" not in slim["status"]
+
+
+def test_texts_that_many_pods_have_in_common_are_kept_once():
+    first, second = pod_view.slim_pod(pod(1)), pod_view.slim_pod(pod(2))
+    assert first["spec"]["nodeName"] is second["spec"]["nodeName"]
+    inner = [next(name for name in one["status"] if name == "containerStatuses") for one in (first, second)]
+    assert inner[0] is inner[1]
