@@ -4,13 +4,13 @@ from __future__ import annotations
 
 CODE = "/autotrain/code"  # what was sent, read-only
 RUN = "/autotrain/run"  # what the pod makes of it
+AGENT = "/autotrain/agent"  # in memory: what the pod runs, unpacked
 AGENT_ARCHIVE = "agent.zip"
 BUNDLE_ARCHIVE = "bundle.tar.gz"
 RESUME_ARCHIVE = "resume.tar.gz"  # the checkpoints that the trial goes on from
 TRIAL_FILE = "trial.json"  # where it is too long for a variable
 
-AGENT = "agent"  # below RUN, as the following
-BUNDLE = "bundle"
+BUNDLE = "bundle"  # below RUN, as the following
 RESUME = "resume"
 CHECKPOINTS = "checkpoints"  # also the name of an archive, as BUNDLE
 TRIAL = "trial"  # the trial directory
@@ -29,4 +29,4 @@ DATA_PREFIX = "data."  # of the names of archives with data
 CREDENTIAL_PREFIX = "AUTOTRAIN_STORAGE_"  # of variables with the credentials of the storage, which no trial gets
 TOKEN_VARIABLE = "AUTOTRAIN_TOKEN"  # noqa: S105 - its name: by it the pods of a trial know each other
 
-START_REQUEST = f"{RUN}/{AGENT}/jupyter_autotrain/backends/kubernetes_pod/start_request.py"
+START_REQUEST = f"{AGENT}/code/jupyter_autotrain/backends/kubernetes_pod/start_request.py"

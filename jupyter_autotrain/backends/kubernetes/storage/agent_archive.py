@@ -1,4 +1,4 @@
-"""What pods run, as an archive that Python starts: agent, supervisor and what they import, compiled where it helps."""
+"""What pods run, as an archive that Python starts: agent, supervisor and what they import, also compiled."""
 
 from __future__ import annotations
 
@@ -14,33 +14,37 @@ from pathlib import Path
 
 from jupyter_autotrain.backends import travelling_code
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
-from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.backends.kubernetes_pod import places, unpack
 
 _MODULES = ("backends/environments/comparison.py",)
 _PACKAGES = ("backends/kubernetes_pod",)
 _EMPTY = "backends/environments/__init__.py"  # ours imports what only the manager's side has
-_MAIN = "backends/kubernetes_pod/unpack.py"
-_COMPILED = frozenset({"backends", "worker"})  # most of what a pod imports; with all the rest it would be too large
+_UNPACK = "backends/kubernetes_pod/unpack.py"
+_MAIN = "import sys\nimport unpack\n\nunpack.main(sys.argv[0])\n"
 _UNCHECKED_HASH = 0b01
-_WITHOUT_REFERENCES = 2
+_WITHOUT_REFERENCES = 2  # every Python reads this format
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same archive
 
 
 @cache
 def agent_file() -> CodeFile:
     """The archive; the same in every process of this version."""
-    package = travelling_code.package_folder()
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for path in travelling_code.travelling_paths(_MODULES, _PACKAGES):
-            module = path.relative_to(package.parent)
-            _add(archive, str(module), path.read_bytes())
-            if module.parts[1] in _COMPILED:
-                _add(archive, _compiled_name(module), _compiled(module, path.read_bytes()))
-        for name in travelling_code.empty_modules(_EMPTY):
-            _add(archive, name, b"")
-        _add(archive, "__main__.py", (package / _MAIN).read_bytes())
+        _add(archive, unpack.MODULES, marshal.dumps(_files(), _WITHOUT_REFERENCES))
+        _add(archive, "unpack.py", (travelling_code.package_folder() / _UNPACK).read_bytes())
+        _add(archive, "__main__.py", _MAIN.encode())
     return CodeFile(places.AGENT_ARCHIVE, content.getvalue())
+
+
+def _files() -> dict[str, bytes]:
+    """All modules and their compiled twins, by their paths."""
+    package = travelling_code.package_folder()
+    sources = {Path(name): b"" for name in travelling_code.empty_modules(_EMPTY)}
+    for path in travelling_code.travelling_paths(_MODULES, _PACKAGES):
+        sources[path.relative_to(package.parent)] = path.read_bytes()
+    compiled = {_compiled_name(module): _compiled(module, source) for module, source in sources.items()}
+    return {**{str(module): source for module, source in sources.items()}, **compiled}
 
 
 def _compiled_name(module: Path) -> str:

@@ -34,8 +34,9 @@ _PIECE_BYTES = 32_000  # of one message, as other clients send them
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)  # channels of `exec`
 _SLEEP = "import signal, time; signal.signal(15, lambda *_: exit()); time.sleep({seconds})"
 _RECEIVE = (
-    f"import sys; sys.path.insert(0, '{places.CODE}/{places.AGENT_ARCHIVE}'); "
-    "from jupyter_autotrain.backends.kubernetes_pod import archives; "
+    f"import sys, tempfile; archive = '{places.CODE}/{places.AGENT_ARCHIVE}'; sys.path.insert(0, archive); "
+    "import unpack; folder = tempfile.TemporaryDirectory(); unpack.unpack(archive, folder.name); "
+    "sys.path[0] = folder.name; from jupyter_autotrain.backends.kubernetes_pod import archives; "
     f"archives.receive('{layout.STORAGE}', *sys.argv[1:3], int(sys.argv[3]))"
 )
 _ANSWER = "import sys\nmain({storage!r}, sys.argv[1:])\n"

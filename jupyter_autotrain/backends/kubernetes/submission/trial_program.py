@@ -22,6 +22,8 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.spec import TrialSpec
 
 _CODE_VOLUME = "autotrain-code"
+_AGENT_VOLUME = "autotrain-agent"
+_AGENT_SIZE = "16Mi"  # a tenth of it is used
 _RUN_VOLUME = "autotrain-run"
 _MOST_VARIABLE_BYTES = 64 << 10  # a kernel takes 128 KiB, and a reader of manifests less
 _GRACE_S = 30
@@ -119,10 +121,12 @@ class TrialProgram:
     def _template(self) -> Patched:
         volumes: list[JsonObject] = [
             code_objects.volume(_CODE_VOLUME, self.config_maps),
+            {"name": _AGENT_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": _AGENT_SIZE}},
             {"name": _RUN_VOLUME, "emptyDir": {}},
         ]
         mounts: list[JsonObject] = [
             {"name": _CODE_VOLUME, "mountPath": places.CODE, "readOnly": True},
+            {"name": _AGENT_VOLUME, "mountPath": places.AGENT},
             {"name": _RUN_VOLUME, "mountPath": places.RUN},
         ]
         program = PodProgram(

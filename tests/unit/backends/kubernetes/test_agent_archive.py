@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import io
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import pytest
 
 from jupyter_autotrain.backends.kubernetes.storage import agent_archive
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import LIMIT_BYTES
+from jupyter_autotrain.backends.kubernetes_pod import unpack
 
 
 @pytest.fixture(scope="module")
 def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("agent")
-    with zipfile.ZipFile(io.BytesIO(agent_archive.agent_file().content)) as packed:
-        packed.extractall(folder)
+    archive = folder / "agent.zip"
+    archive.write_bytes(agent_archive.agent_file().content)
+    unpack.unpack(str(archive), str(folder))
     return folder
 
 
@@ -43,6 +43,6 @@ def test_a_pod_of_one_node_without_archives_imports_no_network_client(unpacked):
 
 
 def test_a_pod_of_the_managers_python_takes_modules_as_they_were_compiled(unpacked):
-    for source in (unpacked / "jupyter_autotrain" / "worker").glob("*.py"):
+    for source in (unpacked / "jupyter_autotrain").rglob("*.py"):
         source.write_text("raise AssertionError('compiled again')\n")
     run(unpacked, "import jupyter_autotrain.worker.supervisor_main")
