@@ -82,6 +82,10 @@ class TrackedJob:
         """Whether all its nodes have begun: a pod that is made after that would begin from nothing."""
         return all(node.status() is not None for node in self.collected.nodes)
 
+    def has_begun_anywhere(self) -> bool:
+        """Whether one of its nodes has begun."""
+        return any(node.status() is not None for node in self.collected.nodes)
+
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""
         if self.workload.node_variables.count and not all(follower.is_done() for follower in self.followers.values()):

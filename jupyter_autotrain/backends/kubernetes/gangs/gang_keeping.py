@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from jupyter_autotrain.backends.kubernetes.access.api import MERGE_PATCH, KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
+from jupyter_autotrain.backends.kubernetes.following.ending_pods import EndingPods
 from jupyter_autotrain.backends.kubernetes.following.keeping import Keeper
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.gangs import gang_gate
@@ -37,6 +38,7 @@ class GangKeeper(Keeper):
     ) -> None:  # fmt: skip
         super().__init__(api, view, jobs, on_change)
         self._gate = gate
+        self._ending = EndingPods(api)
 
     async def _look(self) -> None:
         found: dict[str, tuple[TrackedJob, Gang]] = {}
@@ -47,6 +49,8 @@ class GangKeeper(Keeper):
                 found[gang.name] = (job, gang)
             elif gang is None and any(text(pod, "spec", "nodeName") for pod in self._view.pods_of(job)):
                 others += 1
+        leaving = [job for job, gang in found.values() if gang.is_leaving and not job.has_begun_anywhere()]
+        await self._ending.hasten(pod for job in leaving for pod in self._view.pods_of(job))
         for step in self._gate.decide([gang for _, gang in found.values()], others):
             await self._do(found[step.name][0], step)
 

@@ -9,22 +9,18 @@ import time
 from dataclasses import replace
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
+from jupyter_autotrain.backends.kubernetes.following.ending_pods import EndingPods
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
-from jupyter_autotrain.backends.kubernetes.objects.fields import text
-from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.tracking.finishing import NOBODY
 from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.cancel_receipt import CancelReceipt, receipt_of
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _SETTLE_S = 15.0  # how long the end may take to come back after the grace
 _GONE_S = 60.0  # how long the cluster may take to delete the objects
-_LAST_GRACE_S = 1
 _LOOK_AGAIN_S = 0.02
 _REASON = "Cancelled on request."
 
@@ -63,7 +59,7 @@ class Canceller:
 
         Pods in which no supervisor has begun end at once when they are deleted; but one that runs several trials stays.
         """
-        if not job.is_pooled and all(node.status() is None for node in job.collected.nodes):
+        if not job.is_pooled and not job.has_begun_anywhere():
             return
         request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
         asked = False
@@ -80,7 +76,7 @@ class Canceller:
     async def _delete(self, job: TrackedJob, grace_s: float) -> None:
         """Delete the objects, and wait until they are gone."""
         await self._tracker.deleter.delete(job.workload.object_type, [job.ref.job_id])
-        hastened: set[str] = set()
+        ending = EndingPods(self._api)
         end_s = time.monotonic() + grace_s + _GONE_S
         while self._tracker.view.object_of(job) is not None or self._tracker.view.pods_of(job):
             if time.monotonic() > end_s:
@@ -89,24 +85,8 @@ class Canceller:
                     "A node that answers.",
                     "It is tried again.",
                 )
-            for pod in self._tracker.view.pods_of(job):
-                if _is_ending(pod) and naming.uid_of(pod) not in hastened:
-                    hastened.add(naming.uid_of(pod))
-                    await self._hasten(job, pod)
+            await ending.hasten(self._tracker.view.pods_of(job))
             await asyncio.sleep(_LOOK_AGAIN_S)
-
-    async def _hasten(self, job: TrackedJob, pod: JsonObject) -> None:
-        """Have a pod that is being deleted end soon: the trial has had its grace, or has not begun.
-
-        While its Python starts, a pod ignores SIGTERM: one that was just scheduled, or that a controller makes for a
-        trial that has ended. Who may not delete single pods waits for the pod's own grace.
-        """
-        options: JsonObject = {
-            "kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": _LAST_GRACE_S,
-            "preconditions": {"uid": naming.uid_of(pod)},
-        }  # fmt: skip
-        with contextlib.suppress(AutotrainError):
-            await self._api.arequest("DELETE", PODS.path(job.namespace, naming.name_of(pod)), options)
 
     @staticmethod
     def _final(job: TrackedJob) -> Status:
@@ -120,10 +100,6 @@ class Canceller:
         job.collected.close(status)
         job.final = status
         return status
-
-
-def _is_ending(pod: JsonObject) -> bool:
-    return bool(text(pod, "metadata", "deletionTimestamp")) and pod_view.is_alive(pod)
 
 
 def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
