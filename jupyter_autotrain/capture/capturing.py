@@ -175,7 +175,7 @@ def _missing(slice_: Slice) -> CaptureError:
     known = sorted({*slice_.namespace, *dir(builtins), *slice_.provided.names, *slice_.parameters})
     lines = []
     for name, user in sorted(slice_.missing.items()):
-        near = closest_match(name, [k for k in known if not k.startswith("_")])
+        near = closest_match(name, [k for k in known if not k.startswith("_")], cutoff=0.7)
         lines.append(f"  {name}" + (f", used by {user}" if user else "") + (f"; did you mean {near}?" if near else ""))
     return CaptureError(
         f"{_count(lines, 'name')} that this cell uses {_verb(lines, 'does', 'do')} not exist:\n{_listed(lines)}",
