@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core import wire
@@ -17,6 +16,7 @@ from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.open_backend import OpenBackend
 from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
 from jupyter_autotrain.manager.resources import ResourceAllocator
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
@@ -26,26 +26,6 @@ _FRESH_S = 2.0
 _PENDING_S = 3.0  # a first answer that takes longer is not waited for
 _ASK_AGAIN_S = 5.0  # a backend or a node that cannot be used now
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _OpenBackend:
-    """A backend in use. Nothing is granted before its inventory is known; for GPUs an old one is read again.
-
-    Attributes:
-        unreachable_reason: Why it does not answer just now.
-        unusable_reason: Why nothing can be started there; for good when `is_lasting`.
-    """
-
-    watcher: JobWatcher
-    allocator: ResourceAllocator
-    has_inventory: bool = False
-    discovering: bool = False
-    asked_s: float = 0.0
-    discovered_s: float = 0.0
-    unreachable_reason: str = ""
-    unusable_reason: str = ""
-    is_lasting: bool = False
 
 
 class BackendPool:
@@ -58,7 +38,7 @@ class BackendPool:
         self._emit = emit
         self._executor = executor
         self._start_watchers = start_watchers
-        self._backends: dict[str, _OpenBackend] = {}
+        self._backends: dict[str, OpenBackend] = {}
         self._reservations = ReservationTable()
         self._broken: dict[str, str] = {}
 
@@ -103,7 +83,7 @@ class BackendPool:
         watcher = JobWatcher(backend, profile.key, self._emit, self._executor, self._context)
         is_remote = not backend.capabilities.shares_home
         allocator = ResourceAllocator(None, self._reservations, profile.key, is_remote)
-        self._backends[profile.key] = _OpenBackend(watcher, allocator)
+        self._backends[profile.key] = OpenBackend(watcher, allocator)
         if self._start_watchers:
             watcher.start()
         self._refresh_inventory(self._backends[profile.key])
@@ -234,7 +214,7 @@ class BackendPool:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
             watcher.submit(trial, attempt.placement, own, offset)
 
-    def _is_fresh(self, backend: _OpenBackend, *, wants_gpus: bool) -> bool:
+    def _is_fresh(self, backend: OpenBackend, *, wants_gpus: bool) -> bool:
         """Whether the inventory may be used; asks for a new one where it is old, or where something does not answer."""
         age_s = self._context.clocks.tick_s() - backend.discovered_s
         is_old = wants_gpus and age_s > _FRESH_S
@@ -244,7 +224,7 @@ class BackendPool:
             self._refresh_inventory(backend)
         return backend.has_inventory and not is_old
 
-    def _refresh_inventory(self, backend: _OpenBackend) -> None:
+    def _refresh_inventory(self, backend: OpenBackend) -> None:
         if not backend.discovering:
             backend.discovering = True
             backend.asked_s = self._context.clocks.tick_s()

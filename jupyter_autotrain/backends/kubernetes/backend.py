@@ -21,13 +21,11 @@ from jupyter_autotrain.backends.kubernetes.submission import leftovers, planning
 from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
 from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
-from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.tracking import trial_files
 from jupyter_autotrain.backends.kubernetes.tracking.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.tracking.job_states import status_of
 from jupyter_autotrain.backends.kubernetes.tracking.trial_files import TrialFiles
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.local import trial_directory
-from jupyter_autotrain.core import files
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -139,7 +137,7 @@ class KubernetesBackend:
         """Make the objects of the trial; twice is once."""
         session = self._session
         plan = self._plan(trial, session.namespace)
-        ref = self._ref(plan.program)
+        ref = plan.program.job_ref(self.name)
         job = self._job(ref)
         if job.final is not None:
             return ref
@@ -170,17 +168,6 @@ class KubernetesBackend:
     def remove_experiments(self, experiments: Collection[str]) -> None:
         """Delete what they have there."""
         stored_experiments.remove(self._session, experiments)
-
-    def _ref(self, program: TrialProgram) -> JobRef:
-        trial = program.trial
-        kind = program.workload.object_type
-        data: JsonObject = {
-            "name": program.name, "namespace": program.namespace, "kind": kind.kind, "version": kind.version,
-            "nodes": program.nodes, "workers": trial.resources.workers_per_node, "elastic": trial.elastic,
-            "python": program.python, "fetch_limit_bytes": trial.fetch_limit_bytes,
-            "pooled": isinstance(program.workload, PooledJobWorkload),
-        }  # fmt: skip
-        return JobRef(self.name, trial.job_id, data)
 
     def _job(self, ref: JobRef) -> TrackedJob:
         """A job as it is known here; one that has not ended is not followed by that alone."""
@@ -214,19 +201,7 @@ class KubernetesBackend:
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """What has come of the streams."""
-        return [self._read(cursor) for cursor in cursors]
-
-    def _read(self, cursor: Cursor) -> Chunk:
-        job = self._tracked(cursor.ref)
-        rank = cursor.stream.partition("-")[2]
-        workers = cast("int", cursor.ref.data.get("workers") or 1)
-        node = int(rank) // workers if rank.isdigit() else 0
-        directory = job.collected.node(node).directory
-        try:
-            return Chunk(cursor, files.read(directory, cursor.stream, trial_directory.MOST_BYTES, cursor.offset))
-        except OSError as error:
-            fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
-            return Chunk(cursor, b"", fault)
+        return [trial_files.read(self._tracked(cursor.ref), cursor) for cursor in cursors]
 
     @property
     def _trial_files(self) -> TrialFiles:

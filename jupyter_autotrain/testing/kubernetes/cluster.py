@@ -35,12 +35,12 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 
 import jupyter_autotrain
 from jupyter_autotrain.testing import namespaces
+from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes import kubeflow
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import AdaptDLController
 from jupyter_autotrain.testing.kubernetes.adaptdl.supervisor import AdaptDLSupervisor
@@ -208,7 +208,7 @@ class KubernetesLab:
                 node.recover()
         self.images.missing.clear()
         self.api.recover()
-        wait_for(self._is_empty, "objects that are gone")
+        wait_until(self._is_empty, "objects that are gone")
 
     def _is_empty(self) -> bool:
         """Delete what there is, also what a controller was just making; whether there was nothing."""
@@ -236,16 +236,3 @@ class KubernetesLab:
         if self._supervisor is not None:
             self._supervisor.close()
         namespaces.end(self._network)
-
-
-def wait_for(condition: Callable[[], object], what: str, within_s: float = 60.0) -> None:
-    """Wait until something holds.
-
-    Raises:
-        RuntimeError: It does not in time.
-    """
-    deadline = time.monotonic() + within_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"The cluster did not come so far: still waiting for {what}.")
-        time.sleep(0.02)

@@ -14,9 +14,11 @@ from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
+from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.storage import code_objects
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.environment import travelling
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.spec import TrialSpec
@@ -178,3 +180,18 @@ class TrialProgram:
     def with_config_maps(self, config_maps: Mapping[str, str]) -> TrialProgram:
         """The same with these ConfigMaps."""
         return replace(self, config_maps=config_maps)
+
+    def job_ref(self, backend: str) -> JobRef:
+        """By what the job is found again.
+
+        Args:
+            backend: The name of the profile.
+        """
+        kind = self.workload.object_type
+        data: JsonObject = {
+            "name": self.name, "namespace": self.namespace, "kind": kind.kind, "version": kind.version,
+            "nodes": self.nodes, "workers": self.trial.resources.workers_per_node, "elastic": self.trial.elastic,
+            "python": self.python, "fetch_limit_bytes": self.trial.fetch_limit_bytes,
+            "pooled": isinstance(self.workload, PooledJobWorkload),
+        }  # fmt: skip
+        return JobRef(backend, self.trial.job_id, data)

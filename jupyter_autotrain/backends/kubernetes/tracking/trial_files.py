@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
@@ -11,9 +12,23 @@ from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJ
 from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core.backend import Chunk, Cursor
 from jupyter_autotrain.errors import BackendError
 
 _PIECE_BYTES = 4 << 20
+
+
+def read(job: TrackedJob, cursor: Cursor) -> Chunk:
+    """What has come of a stream; of one that a trial has for each rank, on the node of that rank."""
+    rank = cursor.stream.partition("-")[2]
+    workers = cast("int", cursor.ref.data.get("workers") or 1)
+    node = int(rank) // workers if rank.isdigit() else 0
+    directory = job.collected.node(node).directory
+    try:
+        return Chunk(cursor, files.read(directory, cursor.stream, trial_directory.MOST_BYTES, cursor.offset))
+    except OSError as error:
+        fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
+        return Chunk(cursor, b"", fault)
 
 
 class TrialFiles:
