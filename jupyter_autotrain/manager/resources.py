@@ -16,6 +16,8 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.node_allocator import NodeAllocator, ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, machine_of
 
+_SHOWN = 3  # reasons, and nodes of each
+
 
 @dataclass(slots=True)
 class ResourceAllocator:
@@ -124,9 +126,24 @@ class ResourceAllocator:
         if len(self.inventory.nodes) == 1:
             (name,) = blocked
             return replace(first, sentence=f"{first.sentence} (on {name})") if self.is_remote else first
-        sentences = "; ".join(f"on {name} it {one.sentence}" for name, one in blocked.items())
-        sentence = f"{verb} {count(asked, 'node')}: {sentences}"
+        sentence = f"{verb} {count(asked, 'node')}: {_by_reason(blocked)}"
         return Unschedulable(first.resource, sentence, permanent=all(one.permanent for one in blocked.values()))
+
+
+def _by_reason(blocked: dict[str, Unschedulable]) -> str:
+    """What each node says; those that say the same once, and of many the first ones."""
+    names: dict[str, list[str]] = {}
+    for name, one in blocked.items():
+        names.setdefault(one.sentence, []).append(name)
+    told = [f"on {_first(group)} it {sentence}" for sentence, group in names.items()]
+    left = sum(len(group) for group in list(names.values())[_SHOWN:])
+    more = [f"{count(left, 'more node')} cannot either, for other reasons"] if left else []
+    return "; ".join([*told[:_SHOWN], *more])
+
+
+def _first(names: list[str]) -> str:
+    more = [f"{len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+    return ", ".join([*names[:_SHOWN], *more])
 
 
 def _is_permanent(answer: NodePlacement | Unschedulable) -> bool:

@@ -68,7 +68,7 @@ def test_an_elastic_trial_goes_on_without_a_lost_host_and_with_it_when_it_is_bac
     cluster.lab.hosts[1].stop()
     before = len(cluster.text(ref, wire.METRICS))
     wait_until(lambda: '"size":1.0' in cluster.text(ref, wire.METRICS)[before:], "the smaller group", within_s=120)
-    assert "goes on without h1, from which there is no answer" in cluster.status(ref).reason
+    assert "goes on without h2, from which there is no answer" in cluster.status(ref).reason
     assert cluster.backend.sizes(ref, wire.CHECKPOINTS)
     cluster.lab.hosts[1].reboot()
     shrunk = len(cluster.text(ref, wire.METRICS))

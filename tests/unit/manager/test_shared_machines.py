@@ -84,6 +84,16 @@ def test_a_node_that_lost_a_trial_is_avoided_while_another_could_do_it():
     assert take(gone, need(4, avoid=["h1"])) == ["h1"]
 
 
+def test_nodes_that_refuse_for_the_same_reason_are_told_once_and_of_many_the_first():
+    alike = allocator_of(*[node(f"h{number}") for number in range(1, 51)])
+    told = alike.try_allocate(need(1, cpus=8.0)).sentence
+    assert told.startswith("asks for 1 node: on h1, h2, h3, 47 more it asks for 8 CPUs; this backend has 2 CPUs")
+    assert told.count("asks for 8 CPUs") == 1
+    different = allocator_of(*[node(f"h{number}", cpus=float(number)) for number in range(1, 8)])
+    told = different.try_allocate(need(1, cpus=8.0)).sentence
+    assert told.endswith("4 more nodes cannot either, for other reasons")
+
+
 def test_a_trial_on_two_nodes_gets_both_or_none():
     allocator = allocator_of(node("h1"), node("h2"))
     take(allocator, need(1, cpus=1.0))
