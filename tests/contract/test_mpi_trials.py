@@ -1,0 +1,42 @@
+"""The contract of all backends for trials that `mpiexec` starts, by both implementations."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
+from jupyter_autotrain.testing import BackendContract
+
+
+class MpiContract(BackendContract):
+    kind: str
+
+    def make(self, context: BackendContext) -> Backend:
+        return LocalBackend(Profile("local", "local"), context)
+
+    def start(self, backend: Backend, home: Home, code: str, **spec: object) -> JobRef:
+        python = Path(sys.prefix) / self.kind / "bin" / "python"
+        if not (python.parent / "mpiexec").exists():
+            pytest.skip(f"there is no {python.parent}/mpiexec: sh .ci/mpi makes it")
+        environment = PythonEnvironment(EnvironmentKind.PYTHON, str(python))
+        return super().start(backend, home, code, **{"launcher": "mpi", "python_environment": environment, **spec})
+
+
+class TestMpich(MpiContract):
+    kind = "mpich"
+
+
+@pytest.mark.skipif(
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="one implementation does here; both run with AUTOTRAIN_LONG_TESTS=1",
+)
+class TestOpenMpi(MpiContract):
+    kind = "openmpi"
