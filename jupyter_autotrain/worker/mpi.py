@@ -40,7 +40,7 @@ class MpiLauncher(Launcher):
             LaunchError: There is none that can be used.
         """
         env = environment.complete(self.trial, {})
-        program = find_mpiexec(environments.interpreter(self.trial), env)
+        program = find_mpiexec(_interpreter(self.trial, env), env)
         kind = kind_of(program, env)
         options = _options(kind)
         if self.folder is not None:
@@ -63,6 +63,19 @@ class MpiLauncher(Launcher):
                 number = int(environ.get(local_rank, int(environ[rank]) % self.layout.workers_per_node))
                 return number, self.variables(number) | {"RANK": environ[rank]}
         raise LaunchError("mpiexec told the worker no rank")
+
+
+def _interpreter(trial: Mapping[str, object], env: Mapping[str, str]) -> str:
+    """The interpreter of the workers; that of the place where the environment is yet to be made."""
+    kind, value = environments.kind_and_value(trial)
+    if kind != "conda":
+        return environments.interpreter(trial)
+    from jupyter_autotrain.worker.environments import conda, prepared  # noqa: PLC0415 - only such trials pay
+
+    try:
+        return conda.interpreter(value, env)
+    except prepared.NotPreparedError as error:
+        raise LaunchError(str(error)) from error
 
 
 def find_mpiexec(python: str, env: Mapping[str, str]) -> str:

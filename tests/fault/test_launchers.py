@@ -156,6 +156,22 @@ def test_the_mpiexec_beside_the_interpreter_of_the_environment_is_used(home: Hom
     assert (end.state, end.reason) == (TrialState.SUCCEEDED, "")
 
 
+def test_the_mpiexec_of_a_conda_environment_is_used(home: Home, tmp_path: Path) -> None:
+    programs = Path(mpi_python("mpich")).parent
+    prefix = tmp_path / "conda" / "envs" / "mpi"
+    (prefix / "conda-meta").mkdir(parents=True)
+    (prefix / "bin").mkdir()
+    for name in ("python", "mpiexec"):
+        (prefix / "bin" / name).write_text(f'#!/bin/sh\nexec {programs / name} "$@"\n')
+        (prefix / "bin" / name).chmod(0o700)
+    code = "from mpi4py import MPI\nreport(total=MPI.COMM_WORLD.allreduce(rank))"
+    for value, state in ((str(prefix), TrialState.SUCCEEDED), (f"{prefix}2", TrialState.FAILED)):
+        chosen = PythonEnvironment(EnvironmentKind.CONDA, value)
+        end = Running(home, code, 2, launcher="mpi", python_environment=chosen, experiment_id=value[-4:]).finish()
+        assert end.state is state, end.reason
+    assert "is no conda environment" in end.reason
+
+
 def test_without_an_mpiexec_the_reason_says_what_to_install(home: Home) -> None:
     end = Running(home, "pass", 2, launcher="mpi", env={"PATH": "/nonexistent"}).finish()
     assert end.state is TrialState.FAILED
