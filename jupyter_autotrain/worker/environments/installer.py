@@ -107,11 +107,18 @@ def _reason(argv: Sequence[str], code: int, lines: Sequence[str], folder: str) -
             f"The Python environment cannot be made: {argv[0]} lacks its module venv. Python with venv and pip, or "
             "uv, was expected there. Install the package python3-venv, or uv, or write `environment: {python: ...}`."
         )
+    told = last_lines(_errors(lines))
     return (
-        f"The Python environment cannot be made: {_name(argv)} ended with exit code {code}: {last_lines(lines)}. "
+        f"The Python environment cannot be made: {_name(argv)} ended with exit code {code}: {told}. "
         "All requirements were expected to be found. Set where from under `env:` (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, "
         "PIP_FIND_LINKS), or name other versions with `environment: {requirements: FILE}`."
     )
+
+
+def _errors(lines: Sequence[str]) -> Sequence[str]:
+    """What was printed from the first line on that is called an error; all where none is."""
+    first = next((number for number, line in enumerate(lines) if line.lower().startswith("error")), 0)
+    return lines[first:]
 
 
 def _name(argv: Sequence[str]) -> str:
