@@ -29,11 +29,11 @@ export function drawLoop(session: Session, parts: readonly Part[]): () => void {
     rest = 0;
     frame = requestAnimationFrame(update);
   };
-  const schedule = (isChoice: boolean): void => {
-    if (frame || (rest && !isChoice)) return;
+  const schedule = (isAtOnce: boolean): void => {
+    if (frame || (rest && !isAtOnce)) return;
     window.clearTimeout(rest);
     const left = begun + took * SHARE - performance.now();
-    if (left > 0 && !isChoice) rest = window.setTimeout(draw, left);
+    if (left > 0 && !isAtOnce) rest = window.setTimeout(draw, left);
     else draw();
   };
   const unlisten = session.listen(schedule);

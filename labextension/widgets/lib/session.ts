@@ -29,8 +29,8 @@ export type Message =
   | PictureMessage
   | { kind: 'receipt'; text: string; trials: number[] | null };
 
-/** Is told of each change; a choice of a person is to be seen at once. */
-export type Listener = (isChoice: boolean) => void;
+/** Is told of each change, and whether it is to be seen at once: a choice of a person, or the first curves. */
+export type Listener = (isAtOnce: boolean) => void;
 
 /** What curves are called; in a comparison they are runs. */
 export interface CurveNames {
@@ -193,6 +193,12 @@ export class Session {
   }
 
   readonly #receive = (message: Message, buffers: DataView[]): void => {
+    const metricsBefore = this.series.metrics.size;
+    this.#apply(message, buffers);
+    this.#tell(metricsBefore === 0 && this.metric() !== undefined);
+  };
+
+  #apply(message: Message, buffers: DataView[]): void {
     if (message.kind === 'frame') {
       this.#take(message, columns(...buffers));
     } else if (message.kind === 'curves') {
@@ -211,8 +217,7 @@ export class Session {
       if (message.trials === null) this.stopping = false;
       for (const trial of message.trials ?? []) this.ending.delete(trial);
     }
-    this.#tell();
-  };
+  }
 
   #take(frame: Frame, rows: Columns): void {
     const complete = this.series.take(frame.series, rows);
@@ -229,8 +234,8 @@ export class Session {
       this.wire.send({ kind: 'attach', seq: -1 });
   }
 
-  #tell(isChoice = false): void {
-    for (const listener of this.#listeners) listener(isChoice);
+  #tell(isAtOnce = false): void {
+    for (const listener of this.#listeners) listener(isAtOnce);
   }
 }
 
