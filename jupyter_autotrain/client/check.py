@@ -158,7 +158,7 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
                 f"The backend {one.choice.profile.name!r} cannot be used here: {one.probe.reason}" for one in silent
             ),
             "A backend that is usable from here was expected.",
-            "See which are with '%autotrain backends'.",
+            "See which are with '%autotrain backends', and why one is not with '%autotrain backends check NAME'.",
         )
     return BackendUnavailableError(
         " ".join(

@@ -57,7 +57,7 @@ def _failures(store: Store, record: ExperimentRecord, trials: list[TrialRecord])
 
 
 def _failure(trial: TrialRecord, step: int | None) -> str:
-    reason = (trial.reason or "for no known reason").rstrip(".")
+    reason = (trial.reason or "for no known reason").rstrip(".").removeprefix("Lost: ")
     after = "" if step is None or " after step " in reason else f"; its last report was of step {step}"
     return f"Trial {trial.number} {trial.state.lower()}: {reason}{after}."
 

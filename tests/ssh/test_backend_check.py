@@ -88,6 +88,18 @@ def test_a_key_is_added_to_a_file_that_does_not_end_its_last_line(lab: ssh_lab.S
     assert len(lab.known_hosts.read_text().splitlines()) == len(lab.hosts)
 
 
+def test_whoever_submits_to_an_unknown_host_is_told_the_command_that_trusts_it(lab: ssh_lab.SshLab) -> None:
+    lab.trust(lab.hosts[1:])
+    backend = SshBackend(profile(lab), BackendContext(Home(Path("/nonexistent"))))
+    try:
+        shown = backend.host_key("h1")[1]
+        probe = backend.probe()
+    finally:
+        backend.close()
+    assert not probe.usable
+    assert f"%autotrain backends trust lab h1 {shown}" in probe.reason
+
+
 def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:
     step = failure(lab, python="python9")
     assert step.name == "Python"

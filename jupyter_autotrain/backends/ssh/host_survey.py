@@ -9,6 +9,7 @@ from typing import cast
 from jupyter_autotrain.backends.ssh import agent_responses
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
+from jupyter_autotrain.backends.ssh.transport import HostKeyError
 from jupyter_autotrain.core.backend import Probe
 from jupyter_autotrain.core.devices import Link
 from jupyter_autotrain.core.inventory import Inventory, Node
@@ -36,7 +37,7 @@ class HostSurvey:
         if all(isinstance(answer, AutotrainError) for answer in answers.values()):
             self._side_by_side = SideBySide()
             answers = self._ask_all("ping", None)
-        reasons = {name: answer.found for name, answer in answers.items() if isinstance(answer, AutotrainError)}
+        reasons = {name: _reason(answer) for name, answer in answers.items() if isinstance(answer, AutotrainError)}
         if len(reasons) == len(self._links):
             return Probe(False, " ".join(reasons.values()), is_lasting=False)
         hosts = ", ".join(name for name in self._links if name not in reasons)
@@ -75,6 +76,11 @@ class HostSurvey:
         calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
         answers = SideBySide().call(calls, _CHECK_S)
         return [(name, path) for name in self._links for path in answers.get(name, ())]
+
+
+def _reason(error: AutotrainError) -> str:
+    """Why a host cannot be used; of a key that is not trusted with the command that trusts it."""
+    return f"{error.found} {error.action}" if isinstance(error, HostKeyError) else error.found
 
 
 def _missing_on(link: HostLink, paths: Sequence[str]) -> list[str]:

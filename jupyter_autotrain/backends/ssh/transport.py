@@ -6,6 +6,7 @@ every command is preceded by a mark, and what comes before the mark is dropped.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections import deque
 from collections.abc import Sequence
@@ -230,9 +231,10 @@ def run(transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b""
     """Run a program on a host to its end; arguments as `start`."""
     channel = start(transport, argv, name)
     try:
-        if stdin:
-            channel.send(stdin)
-        channel.finish()
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and its exit code says why
+            if stdin:
+                channel.send(stdin)
+            channel.finish()
         pieces = []
         while piece := channel.receive():
             pieces.append(piece)
