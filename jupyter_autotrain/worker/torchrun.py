@@ -1,7 +1,8 @@
 """The launcher `torchrun`: PyTorch's elastic agent starts the ranks of a node, and starts them again.
 
 The agents meet at the first node, which the trial cannot lose. There each trial has a rendezvous and a port of its own.
-Ranks follow the order of the nodes' addresses, so the backend gives the nodes in that order.
+Its ranks follow the order of the nodes' addresses. Where a backend gives the nodes in another order, as Slurm does that
+counts n2 before n10, each agent is told its rank instead, which an elastic trial cannot be.
 """
 
 from __future__ import annotations
@@ -30,16 +31,22 @@ class TorchrunLauncher(Launcher):
         layout = self.layout
         trial = self.trial
         nodes = f"1:{layout.nodes}" if self.is_elastic and layout.nodes > 1 else str(layout.nodes)
-        settings = (
-            f"is_host={int(layout.node_rank == 0)},last_call_timeout={_LAST_CALL_S},keep_alive_interval={_HEARTBEAT_S}"
-        )
         return [
             str(trial["python"]), "-m", "torch.distributed.run", f"--nnodes={nodes}",
-            f"--nproc-per-node={layout.workers_per_node}", "--rdzv-backend=c10d",
+            f"--nproc-per-node={layout.workers_per_node}", *self._rendezvous(),
             f"--rdzv-endpoint={layout.master_address}:{layout.master_port}", f"--rdzv-id={_job(trial)}",
-            f"--rdzv-conf={settings}", f"--local-addr={layout.address}", "--monitor-interval=0.1",
+            f"--local-addr={layout.address}", "--monitor-interval=0.1",
             f"--max-restarts={_RESTARTS if self.is_elastic else 0}", "--no-python", *rank_command,
         ]  # fmt: skip
+
+    def _rendezvous(self) -> list[str]:
+        layout = self.layout
+        addresses = [address for address, _ in layout.endpoints]
+        if not self.is_elastic and addresses != sorted(set(addresses)):
+            return ["--rdzv-backend=static", f"--node-rank={layout.node_rank}"]
+        is_host = int(layout.node_rank == 0)
+        times = f"last_call_timeout={_LAST_CALL_S},keep_alive_interval={_HEARTBEAT_S}"
+        return ["--rdzv-backend=c10d", f"--rdzv-conf=is_host={is_host},{times}"]
 
     def additions(self) -> dict[str, str]:
         """Without this, an agent that joins later waits for a key that no other one writes any more (torch 2.13)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,26 @@ def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
     assert "third" in ended.reason
     assert "Rank 3" in ended.reason
     wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+
+
+@pytest.mark.skipif(
+    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes half a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
+)
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_ranks_of_torchrun_follow_the_order_of_the_nodes(backend: SlurmBackend, home: Home) -> None:
+    code = """
+        import os, torch
+        import torch.distributed as dist
+        dist.init_process_group("gloo")
+        total = torch.ones(1)
+        dist.all_reduce(total)
+        print(rank, os.environ["NODE_RANK"], os.environ["SLURM_NODEID"], total.item())
+    """
+    ref = backend.submit(trial_of(home, code, resources=TWO, launcher="torchrun"), Placement(), {})
+    ended = end(backend, ref)
+    assert ended.state is TrialState.SUCCEEDED, ended.reason
+    said = [read(backend, ref, wire.stream_of_rank(wire.STDOUT, rank)).decode() for rank in range(4)]
+    assert said == [f"{rank} {rank // 2} {rank // 2} 4.0\n" for rank in range(4)]
 
 
 def test_a_trial_on_two_nodes_is_cancelled_on_both(backend: SlurmBackend, home: Home, cluster: SlurmLab) -> None:

@@ -91,6 +91,14 @@ def test_an_unknown_mpiexec_is_refused_with_what_it_said(tmp_path: Path) -> None
         mpi.kind_of(str(program), {"PATH": "/usr/bin:/bin"})
 
 
+def test_agents_of_nodes_in_another_order_than_that_of_their_addresses_are_told_their_ranks() -> None:
+    by_number = {"node_rank": 1, "endpoints": [["n2", [4001, 4002, 4003]], ["n10", [5001, 5002, 5003]]]}
+    command = launcher("torchrun", layout=by_number).command(["RANK-COMMAND"])
+    assert {"--rdzv-backend=static", "--node-rank=1", "--rdzv-endpoint=n2:4003"} <= set(command)
+    assert "--rdzv-backend=c10d" in launcher("torchrun").command(["RANK-COMMAND"])
+    assert "--rdzv-backend=c10d" in launcher("torchrun", layout=by_number, elastic=True).command(["RANK-COMMAND"])
+
+
 def test_after_the_loss_of_a_node_a_rank_keeps_what_the_agent_says() -> None:
     found = launcher("torchrun", elastic=True)
     assert isinstance(found, TorchrunLauncher)
