@@ -51,21 +51,28 @@ def load(kubeconfig: str = "", context: str = "") -> Access:
     """
     answer = _ask_loader(str(Path(kubeconfig).expanduser()) if kubeconfig else "", context)
     if "fault" in answer:
-        where = f"the context {context!r} of " if context else ""
-        fault = str(answer["fault"]).rstrip(".")
-        raise BackendError(
-            f"There is no access to a cluster by {where}{kubeconfig or 'the kubeconfig'}: {fault}.",
-            "A kubeconfig with which `kubectl get pods` works.",
-            "Name it by `kubeconfig:` and `context:` of the profile, or by KUBECONFIG before the manager starts.",
-        )
+        raise _no_access(kubeconfig, context, str(answer["fault"]))
     host = str(answer["host"])
+    try:
+        tls = _tls(answer) if host.startswith("https") else None
+    except (ssl.SSLError, ValueError) as error:
+        raise _no_access(kubeconfig, context, f"its certificates cannot be used: {error}") from error
     return Access(
         host=host.rstrip("/"),
         namespace=str(answer["namespace"]),
         authorization=str(answer["authorization"]),
-        tls=_tls(answer) if host.startswith("https") else None,
+        tls=tls,
         server_name=str(answer["server_name"]),
         proxy=str(answer["proxy"]),
+    )
+
+
+def _no_access(kubeconfig: str, context: str, fault: str) -> BackendError:
+    where = f"the context {context!r} of " if context else ""
+    return BackendError(
+        f"There is no access to a cluster by {where}{kubeconfig or 'the kubeconfig'}: {fault.rstrip('.')}.",
+        "A kubeconfig with which `kubectl get pods` works.",
+        "Name it by `kubeconfig:` and `context:` of the profile, or by KUBECONFIG before the manager starts.",
     )
 
 

@@ -7,10 +7,22 @@ library's import takes 34 MB, which the manager shall not keep, and what an exec
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+
+class _Complaints(logging.Handler):
+    """What the library only logs: it goes on without credentials when an exec plugin fails."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.told: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.told.append(record.getMessage())
 
 
 def _text(path: object) -> str:
@@ -21,9 +33,23 @@ def load(kubeconfig: str, context: str) -> dict[str, object]:
     """What a connection needs.
 
     Raises:
-        kubernetes.config.ConfigException: There is no such file or context, or it is incomplete.
+        kubernetes.config.ConfigException: There is no such file or context, it is incomplete, or its plugin fails.
         OSError: A file that it names cannot be read.
     """
+    complaints = _Complaints()
+    logging.getLogger().addHandler(complaints)
+    try:
+        found = _load(kubeconfig, context)
+    finally:
+        logging.getLogger().removeHandler(complaints)
+    if complaints.told and not (found["authorization"] or found["certificate"]):
+        from kubernetes import config  # noqa: PLC0415 - a fault of its import is told, too
+
+        raise config.ConfigException(" ".join(complaints.told[0].split()))
+    return found
+
+
+def _load(kubeconfig: str, context: str) -> dict[str, object]:
     from kubernetes import client, config  # noqa: PLC0415 - a fault of its import is told, too
 
     found = client.Configuration()
@@ -55,7 +81,7 @@ def _authorization(found: Any) -> str:  # noqa: ANN401 - the library has no type
     """The value of that header; which of its names the library uses depends on its version."""
     for setting in found.auth_settings().values():
         if setting.get("in") == "header" and setting.get("value"):
-            return str(setting["value"])
+            return str(setting["value"]).strip()  # files with tokens end with a newline
     return found.get_basic_auth_token() or "" if found.username else ""
 
 
@@ -67,12 +93,22 @@ def _namespace(kubeconfig: str, context: str, active: Mapping[str, Any]) -> str:
     return str((chosen.get("context") or {}).get("namespace") or "")
 
 
+def _fault(error: Exception, context: str) -> str:
+    told = str(error).strip() or repr(error)
+    if "/contexts list" in told:
+        return f"it has no context {context!r}" if context else "it names no current context"
+    mark = getattr(error, "problem_mark", None)  # of a parser of YAML, which may quote the file
+    if mark is not None:
+        return f"it is no YAML, as line {mark.line + 1} shows"
+    return told.splitlines()[0]
+
+
 def main() -> None:
     """Print the access, or why there is none."""
     try:
         answer = load(sys.argv[1], sys.argv[2])
     except Exception as error:  # noqa: BLE001 - whatever the library or a plugin raises is the answer
-        answer = {"fault": (str(error).strip() or repr(error)).splitlines()[0]}
+        answer = {"fault": _fault(error, sys.argv[2])}
     sys.stdout.write(json.dumps(answer))
 
 
