@@ -41,6 +41,7 @@ class Api:
     def __init__(self) -> None:
         self.answers: dict[str, JsonObject | int | Exception] = {
             "/version": {"gitVersion": "v1.36.2"},
+            "/api/v1/namespaces/team": {},
             "/openapi/v3": {"paths": {"apis/batch/v1": {"serverRelativeURL": OPENAPI}}},
             OPENAPI: {"components": {"schemas": {"Job": SCHEMA}}},
             permissions.SELF: {"status": {"userInfo": {"username": "ada"}}},
@@ -169,3 +170,11 @@ def test_without_access_nothing_is_asked(api: Api) -> None:
 
     (step,) = check_steps(connect, lambda: [JOB])
     assert (step.name, step.is_good, step.action) == ("access", False, "Name a kubeconfig.")
+
+
+def test_a_namespace_that_is_not_there_is_refused_before_anything_is_sent(api):
+    api.answers["/api/v1/namespaces/team"] = 404
+    with pytest.raises(BackendUnavailableError, match="There is no namespace 'team'"):
+        check_objects(cluster(api), [JOB])
+    api.answers["/api/v1/namespaces/team"] = 403
+    assert check_objects(cluster(api), [JOB]) == []

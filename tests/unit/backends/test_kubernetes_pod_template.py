@@ -179,3 +179,9 @@ def test_an_item_of_a_patch_without_its_name_is_refused_with_the_names_that_ther
     with pytest.raises(BackendError, match=r"spec.containers\[0\] has no name") as caught:
         spec({"pod_patch": {"spec": {"containers": [{"image": "x"}]}}})
     assert "there are trial" in caught.value.expected
+
+
+def test_a_part_of_a_gpu_tolerates_the_taint_of_nodes_with_gpus() -> None:
+    found = spec({"gpu_resource": "nvidia.com/mig-1g.5gb"}, Resources(gpus=1))["tolerations"]
+    assert [one["key"] for one in found] == ["nvidia.com/mig-1g.5gb", "nvidia.com/gpu"]
+    assert len(spec({}, Resources(gpus=1))["tolerations"]) == 1

@@ -85,13 +85,27 @@ def needed_for(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[
 
 
 def check_permissions(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> None:
-    """Make sure that the user may do what a backend does for a trial of these objects.
+    """Make sure that the namespace is there, and that the user may do there what a trial of these objects needs.
 
     Raises:
         BackendUnavailableError: Something is missing: says what, with a Role that gives it.
     """
+    _check_namespace(cluster)
     if lacking := permissions.missing(cluster.post, cluster.namespace, needed_for(cluster, objects)):
         raise permissions.refusal(lacking, cluster.namespace, permissions.user(cluster.post))
+
+
+def _check_namespace(cluster: CheckedCluster) -> None:
+    try:
+        cluster.get(f"/api/v1/namespaces/{cluster.namespace}")
+    except BackendUnavailableError:
+        raise
+    except BackendError as error:
+        if not is_missing(error):
+            return  # it may be there: many users may not look at namespaces
+        found = f"There is no namespace {cluster.namespace!r} in the cluster."
+        action = "Change `namespace:`, or the namespace of the kubeconfig's context; or make it there."
+        raise BackendUnavailableError(found, "Expected one of that name.", action) from error
 
 
 def check_fields(schemas: ServedSchemas, objects: Sequence[JsonObject]) -> None:

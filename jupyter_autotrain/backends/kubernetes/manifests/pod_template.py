@@ -16,6 +16,7 @@ from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 GPU_PRODUCT_LABEL = "nvidia.com/gpu.product"
 _GRACE_S = 30
+_NVIDIA = "nvidia.com/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +180,15 @@ def _node_selector(needs: Resources, options: JsonObject) -> JsonObject:
 
 
 def _tolerations(needs: Resources, options: JsonObject) -> list[JsonObject]:
-    """Those of the options; with GPUs also the taint by which their nodes keep other pods away."""
+    """Those of the options; with GPUs also the taints by which their nodes keep other pods away."""
     found = list(cast("Iterable[JsonObject]", options.get("tolerations") or []))
-    if needs.gpus:
-        found.append({"key": _gpu_resource(options), "operator": "Exists", "effect": "NoSchedule"})
-    return found
+    keys = [_gpu_resource(options)] if needs.gpus else []
+    if keys and keys[0].startswith(_NVIDIA):  # nodes with parts of GPUs are tainted as those with whole ones
+        keys.append(defaults.GPU_RESOURCE)
+    tainted: list[JsonObject] = [
+        {"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in dict.fromkeys(keys)
+    ]
+    return found + tainted
 
 
 def _texts(options: JsonObject, name: str) -> list[str]:
