@@ -98,6 +98,11 @@ def test_whoever_submits_to_an_unknown_host_is_told_the_command_that_trusts_it(l
         backend.close()
     assert not probe.usable
     assert f"%autotrain backends trust lab h1 {shown}" in probe.reason
+    both = SshBackend(profile(lab, hosts=["h1", "h2"]), BackendContext(Home(Path("/nonexistent"))))
+    try:
+        assert both.probe().reason == "Hosts that answer: h2; not trusted: h1."
+    finally:
+        both.close()
 
 
 def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:

@@ -37,12 +37,17 @@ class HostSurvey:
         if all(isinstance(answer, AutotrainError) for answer in answers.values()):
             self._side_by_side = SideBySide()
             answers = self._ask_all("ping", None)
-        reasons = {name: _reason(answer) for name, answer in answers.items() if isinstance(answer, AutotrainError)}
-        if len(reasons) == len(self._links):
-            return Probe(False, " ".join(reasons.values()), is_lasting=False)
-        hosts = ", ".join(name for name in self._links if name not in reasons)
-        silent = f"; without an answer: {', '.join(reasons)}" if reasons else ""
-        return Probe(True, f"Hosts that answer: {hosts}{silent}.")
+        errors = {name: answer for name, answer in answers.items() if isinstance(answer, AutotrainError)}
+        if len(errors) == len(self._links):
+            return Probe(False, " ".join(_reason(error) for error in errors.values()), is_lasting=False)
+        untrusted = [name for name, error in errors.items() if isinstance(error, HostKeyError)]
+        groups = {
+            "Hosts that answer": [name for name in self._links if name not in errors],
+            "without an answer": [name for name in errors if name not in untrusted],
+            "not trusted": untrusted,
+        }
+        told = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
+        return Probe(True, f"{'; '.join(told)}.")
 
     def discover(self, network: Link | None) -> Inventory:
         """What each host has; of one that does not answer nothing is known. `network` is what lies between them."""
