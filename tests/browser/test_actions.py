@@ -70,7 +70,7 @@ def test_an_experiment_is_stopped_and_resumed_in_its_panel_and_stopped_by_the_me
     expect(badge).to_have_text("Cancelled")
     expect(panel.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     press(panel, "Resume")
-    answer(panel.page, "Resume stopped-twice?", "Resume", "Its cancelled, preempted and lost trials run again")
+    answer(panel.page, "Resume stopped-twice?", "Resume", "Cancelled, preempted and lost trials run again")
     expect(badge).to_have_text("Running")
     row = item(sidebar, "stopped-twice")
     expect(row).to_have_attribute("data-state", "RUNNING")
@@ -85,7 +85,7 @@ def test_failed_trials_are_tried_again(sidebar, run, store):
     panel = opened(sidebar, "tried-again")
     expect(panel.get_by_role("button", name="Resume", exact=True)).to_be_hidden()
     press(panel, "Retry")
-    answer(panel.page, "Retry tried-again?", "Retry", "Its failed, cancelled, preempted and lost trials run")
+    answer(panel.page, "Retry tried-again?", "Retry", "Failed, cancelled, preempted and lost trials run")
     found = store.find("tried-again").id
     wait_for(lambda: store.trials(found)[0].attempt == 2, 120, "the trial is not tried again")
 
