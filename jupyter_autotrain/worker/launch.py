@@ -105,6 +105,8 @@ class Launch:
 def _hint(name: str, last: str) -> str:
     if name == "torchrun" and "No module named" in last:
         return " PyTorch was expected where trials run. Install it there, or use `launcher: env`."
+    if name == "mpi" and not last:  # mpiexec may kill a rank that aborts before it has said so
+        return " A rank has called MPI_Abort, most likely: the logs of the ranks show which."
     return ""
 
 
