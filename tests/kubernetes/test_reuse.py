@@ -79,7 +79,6 @@ def test_a_trial_in_a_long_running_pod_is_cancelled_and_the_pod_goes_on(home: Ho
     assert ended(backend, second) == (TrialState.SUCCEEDED, "second\n")
 
 
-@long
 def test_another_manager_goes_on_with_a_trial_in_a_long_running_pod(
     cluster: KubernetesLab, home: Home, backend: KubernetesBackend
 ) -> None:

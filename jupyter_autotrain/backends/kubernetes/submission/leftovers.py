@@ -11,25 +11,20 @@ from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedEr
 from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import POD_GROUP
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, text
-from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
+from jupyter_autotrain.backends.kubernetes.objects.object_types import (
+    CONFIG_MAPS,
+    NOT_SERVED_CODES,
+    PODS,
+    SECRETS,
+    SERVICES,
+    TRIAL_TYPES,
+)
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.backends.kubernetes.submission.session import Session
 from jupyter_autotrain.core.json import JsonObject
 
 CLAIMS: Final = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-OWN_TYPES: Final = (
-    JOBS,
-    ObjectType("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"),
-    ObjectType("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
-    *(
-        ObjectType("kubeflow.org", "v1", f"{kind.lower()}s", kind)
-        for kind in ("PyTorchJob", "MPIJob", "TFJob", "PaddleJob")
-    ),
-    ObjectType("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob"),
-    ObjectType("frameworkcontroller.microsoft.com", "v1", "frameworks", "Framework"),
-    POD_GROUP, PODS, SERVICES, SECRETS, CLAIMS, CONFIG_MAPS,
-)  # fmt: skip
-_NOT_OURS_TO_SEE = frozenset({403, 404, 405})  # no right to list it, or a kind that is not served: we have made none
+OWN_TYPES: Final = (*TRIAL_TYPES, POD_GROUP, PODS, SERVICES, SECRETS, CLAIMS, CONFIG_MAPS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ def _of_home(api: KubernetesApi, object_type: ObjectType, namespace: str, home: 
     try:
         found = api.list(object_type, namespace, naming.selector_of_home(home))
     except ApiRefusedError as error:
-        if error.code in _NOT_OURS_TO_SEE:
+        if error.code in NOT_SERVED_CODES:
             return ()
         raise
     return [one for one in found if not text(one, "metadata", "deletionTimestamp")]

@@ -9,9 +9,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects import naming
-from jupyter_autotrain.backends.kubernetes.objects.fields import items
-from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, text
+from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, NOT_SERVED_CODES, TRIAL_TYPES
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.backends.kubernetes.tracking.batch_window import BatchWindow
 from jupyter_autotrain.core.json import JsonObject
@@ -86,17 +87,36 @@ class ObjectDeleter:
     async def delete_unowned_code(self) -> None:
         """Delete the ConfigMaps that an earlier manager has made and was killed before any object owned them.
 
-        One that a submit is just about to use is made again by it (`CodeObjects.flush`).
+        A trial that is there, such as one of another profile, may need them: then they stay. One that a submit is just
+        about to use is made again by it (`CodeObjects.flush`).
         """
         await self.until_deleted()
         path = CONFIG_MAPS.path(self._namespace)
         try:
+            if await self._has_trials():
+                return
             found, _ = await self._api.alist(path, selectors(naming.selector_of_home(self._home)))
             for one in found:
                 if not items(one, "metadata", "ownerReferences"):
                     await self._api.arequest("DELETE", f"{path}/{naming.name_of(one)}")
         except AutotrainError as error:  # `clean` finds them
             _log.warning("code that nothing uses stays in the cluster: %s", error.found)
+
+    async def _has_trials(self) -> bool:
+        for object_type in TRIAL_TYPES:
+            path = object_type.path(self._namespace)
+            try:
+                found, _ = await self._api.alist(path, selectors(naming.selector_of_home(self._home)))
+            except ApiRefusedError as error:
+                if error.code not in NOT_SERVED_CODES:
+                    raise
+                continue
+            if any(
+                naming.label(one, naming.LABEL_EXPERIMENT) and not text(one, "metadata", "deletionTimestamp")
+                for one in found
+            ):
+                return True
+        return False
 
     async def delete(self, object_type: ObjectType, job_ids: list[str]) -> None:
         """Delete the objects of some jobs, and in the background what they own.

@@ -21,6 +21,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
 _JOB_NAME = "job-name"  # the older label, which all versions set
+_DELETED = "Lost: a pod of it was deleted by somebody else, or its node was lost."
 _LONGEST_NAME = 57  # pods add a number to it where it is a host name
 
 
@@ -78,7 +79,18 @@ def _failure(found: JsonObject, failed: JsonObject, pods: Sequence[JsonObject]) 
     if failed.get("reason") == "DeadlineExceeded":
         return WorkloadState(TrialState.FAILED, trial_reasons.deadline(found, "spec", "activeDeadlineSeconds"))
     told = f"Its Job failed ({text(failed, 'reason')}): {text(failed, 'message')}"
-    return trial_reasons.ended(pods) or WorkloadState(TrialState.FAILED, told)
+    ended = trial_reasons.ended(pods)
+    has_failed = any(_failed_by_itself(pod) for pod in pods)
+    if ended is not None and (has_failed or ended.state is not TrialState.FAILED):
+        return ended
+    if has_failed:
+        return WorkloadState(TrialState.FAILED, told)
+    return WorkloadState(TrialState.LOST, f"{_DELETED} {told}")
+
+
+def _failed_by_itself(pod: JsonObject) -> bool:
+    """Whether a pod has failed, and is not one that somebody, or the Job after that, deletes."""
+    return text(pod, "status", "phase") == "Failed" and not text(pod, "metadata", "deletionTimestamp")
 
 
 def _metadata(request: WorkloadRequest) -> JsonObject:

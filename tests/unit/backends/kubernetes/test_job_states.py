@@ -1,0 +1,35 @@
+"""What the conditions of a Job and its pods mean for a trial."""
+
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.core.states import TrialState
+from tests.unit.backends.kubernetes.pods import disruption, ended_container, pod
+
+FAILED = [
+    {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"}
+]
+
+
+def state(*pods):
+    return JobWorkload().state({"status": {"conditions": FAILED}}, list(pods))
+
+
+def test_a_job_that_fails_by_a_pod_that_is_gone_loses_the_trial():
+    found = state()
+    assert found.state is TrialState.LOST
+    assert "deleted by somebody else" in found.reason
+    assert "Job has reached the limit" in found.reason
+
+
+def test_pods_that_the_job_deletes_after_another_do_not_tell_why_it_failed():
+    after = pod("Failed", containers=[ended_container(143)])
+    after["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    assert state(after).state is TrialState.LOST
+
+
+def test_a_pod_that_failed_by_itself_fails_the_trial():
+    assert state(pod("Failed", containers=[ended_container(1)])).state is TrialState.FAILED
+    assert state(pod("Failed")).state is TrialState.FAILED
+
+
+def test_a_pod_that_the_cluster_took_tells_so():
+    assert state(pod("Failed", conditions=disruption("PreemptionByScheduler"))).state is TrialState.PREEMPTED
