@@ -154,13 +154,14 @@ def test_what_an_owner_leaves_goes_too_unless_orphaned(cluster: KubernetesLab) -
 
 _MAKE = """
 import sys, pathlib
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab, wait_for
+from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 lab = KubernetesLab(pathlib.Path(sys.argv[1]))
 script = f"sleep {sys.argv[2]} & exec sleep {sys.argv[2]}"
 container = {"name": "m", "image": "x", "command": ["sh", "-c", script]}
 lab.store.create(PODS, "default", {"metadata": {"name": "p"}, "spec": {"containers": [container]}})
-wait_for(lambda: lab.store.get(PODS, "default", "p")["status"].get("phase") == "Running", "p")
+wait_until(lambda: lab.store.get(PODS, "default", "p")["status"].get("phase") == "Running", "p")
 print("running", flush=True)
 sys.stdin.read()
 """

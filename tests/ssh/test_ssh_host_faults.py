@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import secrets
 import shutil
 import subprocess
 import threading
@@ -215,7 +216,8 @@ def test_more_trials_at_once_than_the_server_has_sessions_are_whole(
 def test_a_bundle_that_was_half_written_there_is_not_used_and_made_whole(
     make: LabBackends, home: Home, host: LabHost
 ) -> None:
-    write_bundle(home.bundle("e1"), FEW, files={"large.txt": "x" * 3_000_000})
+    code = f"{FEW}\n# {secrets.token_hex(8)}"  # other tests have sent theirs to this host
+    write_bundle(home.bundle("e1"), code, files={"large.txt": secrets.token_hex(1_500_000)})
     bundle = scan_folder(home.bundle("e1"))
     root = host.home() / ".autotrain"
     draft = root / "bundles" / f"{bundle.digest}.draft-1"
@@ -227,7 +229,7 @@ def test_a_bundle_that_was_half_written_there_is_not_used_and_made_whole(
             continue  # it is not sent
         (root / "blobs" / f"{file.sha256}.part-1").write_bytes(Path(file.source).read_bytes()[: file.size_bytes // 2])
     backend = make(home)
-    ref = start(backend, home, FEW)
+    ref = start(backend, home, code)
     assert end(backend, ref).state is TrialState.SUCCEEDED
     is_whole(backend, ref)
     assert not draft.exists()
