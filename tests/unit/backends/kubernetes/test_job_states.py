@@ -13,9 +13,9 @@ def state(*pods):
     return JobWorkload().state({"status": {"conditions": FAILED}}, list(pods))
 
 
-def test_a_job_that_fails_by_a_pod_that_is_gone_loses_the_trial():
+def test_a_job_that_fails_by_a_pod_that_is_gone_is_preempted():
     found = state()
-    assert found.state is TrialState.LOST
+    assert found.state is TrialState.PREEMPTED
     assert "deleted by somebody else" in found.reason
     assert "Job has reached the limit" in found.reason
 
@@ -23,7 +23,7 @@ def test_a_job_that_fails_by_a_pod_that_is_gone_loses_the_trial():
 def test_pods_that_the_job_deletes_after_another_do_not_tell_why_it_failed():
     after = pod("Failed", containers=[ended_container(143)])
     after["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    assert state(after).state is TrialState.LOST
+    assert state(after).state is TrialState.PREEMPTED
 
 
 def test_a_pod_that_failed_by_itself_fails_the_trial():
