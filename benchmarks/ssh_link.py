@@ -103,7 +103,7 @@ def own_upload_s(lab: ssh_lab.SshLab, folder: Path, number: int) -> float:
     link = HostLink(config)
     link.greeting()
     begun = time.perf_counter()
-    link.send_bundle(folder)
+    link.sent.send_bundle(folder)
     took_s = time.perf_counter() - begun
     link.close()
     return took_s
