@@ -128,7 +128,7 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
 
 
 def _tokens(name: str, hostname: str, port: int, user: str, filed_under: str) -> dict[str, str]:
-    """What `%` with a letter means in paths; `ssh -G` leaves it in those of keys."""
+    """The values of percent tokens (ssh_config(5), TOKENS), which `ssh -G` does not expand in paths of keys."""
     here = socket.gethostname()
     return {
         "%": "%", "d": str(Path.home()), "h": hostname, "i": str(os.getuid()), "k": filed_under, "l": here,

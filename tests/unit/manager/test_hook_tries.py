@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-import time
 
 import pytest
 
 from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.testing import wait_until
 from tests.journeys.hook_receiver import HookReceiver
 
 WAIT_S = 300  # for six processes on a busy machine
@@ -28,11 +28,12 @@ def run_to_the_end(world, hook):
     experiment_id = world.submit(hooks=(hook,), trials=1)
     world.step()
     world.backend.job(1).end()
-    deadline_s = time.monotonic() + WAIT_S
-    while not (world.store.experiment(experiment_id).closed and world.manager.is_idle):
-        assert time.monotonic() < deadline_s
+
+    def has_nothing_to_tell():
         world.step(1)
-        time.sleep(0.01)
+        return world.store.experiment(experiment_id).closed and world.manager.is_idle
+
+    wait_until(has_nothing_to_tell, "the last try", within_s=WAIT_S)
     return experiment_id
 
 
