@@ -223,7 +223,11 @@ class TrialSpec:
     @property
     def job_id(self) -> str:
         """The same trial and attempt always has this id; a backend must not start it twice."""
-        return f"{self.experiment_id}-{self.number}-{self.attempt}"
+        return self.job_id_of(self.attempt)
+
+    def job_id_of(self, attempt: int) -> str:
+        """The job id of one of the trial's attempts."""
+        return f"{self.experiment_id}-{self.number}-{attempt}"
 
 
 @dataclass(frozen=True, slots=True)

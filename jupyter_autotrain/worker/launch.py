@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import event_waiter, exit_causes
-from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
@@ -37,9 +36,11 @@ class Launch:
         self.exit_status: int | None = None
         self._fault = ""
         self._all_ended_s = 0.0
+        self._begun_s = 0.0
 
     def start(self, env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         """Start the program under the trial's limits."""
+        self._begun_s = time.time()
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
         try:
             self._begin([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()], env, apply_limits)
@@ -48,8 +49,7 @@ class Launch:
             self.exit_status = _CANNOT_START << 8
 
     def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
-        argv = environments.launcher_command(self._launcher.trial, self._launcher.command(rank_command))
-        self._spawn(argv, env, apply_limits)
+        self._spawn(self._launcher.command(rank_command), env, apply_limits)
 
     def _spawn(self, argv: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         supervisor = os.getpid()
@@ -71,7 +71,8 @@ class Launch:
         return {}
 
     def finish(self) -> None:
-        """Remove what it has made."""
+        """Remove what it has made, and what its ranks have left on this machine."""
+        self._launcher.remove_leftovers(self._begun_s)
 
     def reaped(self, exit_status: int) -> None:
         """Keep how it ended."""

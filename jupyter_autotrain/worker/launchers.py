@@ -51,12 +51,15 @@ class Launcher:
         return local_rank, self.variables(local_rank)
 
     def command(self, rank_command: Sequence[str]) -> list[str]:
-        """The program that starts the ranks of this node, each by `rank_command`."""
+        """The program that starts the ranks of this node, each by `rank_command`, in the trial's environment."""
         raise NotImplementedError
 
     def additions(self) -> dict[str, str]:
         """Variables of that program."""
         return {}
+
+    def remove_leftovers(self, since_s: float) -> None:
+        """Remove what ranks that could not end in order have left on this machine since then."""
 
 
 class TensorflowLauncher(Launcher):

@@ -7,8 +7,9 @@ import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 
-from jupyter_autotrain.worker import environment, mpi_nodes
+from jupyter_autotrain.worker import environment, mpi_memory, mpi_nodes, rank_layout
 from jupyter_autotrain.worker.environments import choice as environments
+from jupyter_autotrain.worker.environments.prepared import NotPreparedError
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
@@ -22,6 +23,10 @@ _RANKS = (
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"), ("PMI_RANK", "MPI_LOCALRANKID"),
     ("PMIX_RANK", "PMIX_LOCAL_RANK"), ("SLURM_PROCID", "SLURM_LOCALID"),
 )  # fmt: skip
+
+
+class NoMpiexecError(LaunchError):
+    """There is no mpiexec."""
 
 
 class MpiLauncher(Launcher):
@@ -39,6 +44,8 @@ class MpiLauncher(Launcher):
         Raises:
             LaunchError: There is none that can be used.
         """
+        if environments.is_made(self.trial):  # it may bring an mpiexec
+            return environments.mpi_command(self.trial, rank_command)
         env = environment.complete(self.trial, {})
         program = find_mpiexec(_interpreter(self.trial, env), env)
         kind = kind_of(program, env)
@@ -46,7 +53,8 @@ class MpiLauncher(Launcher):
         if self.folder is not None:
             options += mpi_nodes.host_options(kind, program, self.layout, self.folder.agent)
             rank_command = self.folder.rank_command
-        return [program, *options, "-n", str(self.layout.world_size), *rank_command]
+        command = [program, *options, "-n", str(self.layout.world_size), *rank_command]
+        return environments.launcher_command(self.trial, command)
 
     def additions(self) -> dict[str, str]:
         """Root may run it, ranks are not bound to cores, and there may be more ranks than cores."""
@@ -55,6 +63,10 @@ class MpiLauncher(Launcher):
             "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "I_MPI_PIN": "0",
         }  # fmt: skip
+
+    def remove_leftovers(self, since_s: float) -> None:
+        """Shared memory."""
+        mpi_memory.remove_unused(since_s)
 
     def adapt(self, environ: Mapping[str, str]) -> tuple[int, dict[str, str]]:
         """Ranks as the implementation numbers them."""
@@ -65,16 +77,40 @@ class MpiLauncher(Launcher):
         raise LaunchError("mpiexec told the worker no rank")
 
 
+def command_in(trial: Mapping[str, object], python: str, rank_command: Sequence[str]) -> list[str]:
+    """The command of `mpiexec` in an environment that was made for a trial.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        python: The interpreter of the environment.
+        rank_command: What starts a rank.
+
+    Raises:
+        NotPreparedError: There is none that can be used.
+    """
+    there = {**trial, "python": python, "python_environment": None}
+    try:
+        return MpiLauncher(there, rank_layout.of_trial(there)).command(rank_command)
+    except NoMpiexecError as error:
+        is_match = environments.kind_and_value(trial)[0] == "match"
+        advice = "Run `pip install mpich` in the notebook" if is_match else "Add `mpich` to them"
+        raise NotPreparedError(
+            f"Neither the environment's requirements nor PATH bring an mpiexec. {advice}."
+        ) from error
+    except LaunchError as error:
+        raise NotPreparedError(str(error)) from error
+
+
 def _interpreter(trial: Mapping[str, object], env: Mapping[str, str]) -> str:
-    """The interpreter of the workers; that of the place where the environment is yet to be made."""
+    """The interpreter of the workers."""
     kind, value = environments.kind_and_value(trial)
     if kind != "conda":
         return environments.interpreter(trial)
-    from jupyter_autotrain.worker.environments import conda, prepared  # noqa: PLC0415 - only such trials pay
+    from jupyter_autotrain.worker.environments import conda  # noqa: PLC0415 - only such trials pay
 
     try:
         return conda.interpreter(value, env)
-    except prepared.NotPreparedError as error:
+    except NotPreparedError as error:
         raise LaunchError(str(error)) from error
 
 
@@ -82,7 +118,7 @@ def find_mpiexec(python: str, env: Mapping[str, str]) -> str:
     """The `mpiexec` to use: that of the variable `MPIEXEC`, the one beside the interpreter, or that of `PATH`.
 
     Raises:
-        LaunchError: There is none.
+        NoMpiexecError: There is none.
     """
     beside = os.path.join(os.path.dirname(python), "mpiexec")
     if given := env.get("MPIEXEC", ""):
@@ -91,7 +127,7 @@ def find_mpiexec(python: str, env: Mapping[str, str]) -> str:
         return beside
     found = shutil.which("mpiexec", path=env.get("PATH"))
     if found is None:
-        raise LaunchError(
+        raise NoMpiexecError(
             f"There is no mpiexec beside {python} and none on PATH. MPI was expected where trials run. "
             f"Install it there: {python} -m pip install mpi4py mpich"
         )

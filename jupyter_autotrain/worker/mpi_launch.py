@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.worker import mpi_nodes
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.launch import Launch
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher
@@ -41,7 +42,8 @@ class MpiFirstLaunch(Launch):
         return {"launch": wanted}
 
     def finish(self) -> None:
-        """Remove the folder."""
+        """Remove the folder, too."""
+        super().finish()
         self._folder.remove()
 
 
@@ -63,7 +65,8 @@ class MpiOtherLaunch(MpiFirstLaunch):
                 command = file.read(1 << 16).decode()
         except OSError:
             return {}  # not yet
-        self._spawn(["/bin/sh", "-c", command], self._env, self._apply_limits)
+        daemon = environments.launcher_command(self._launcher.trial, ["/bin/sh", "-c", command])
+        self._spawn(daemon, self._env, self._apply_limits)
         return {"launched": True}
 
     def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:

@@ -5,6 +5,7 @@ import sys
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+    from jupyter_autotrain.worker import mpi
     from jupyter_autotrain.worker.environments.starting import main
 
-    main(sys.argv[1], sys.argv[2], sys.argv[3:])
+    main(sys.argv[1], sys.argv[2], sys.argv[3:], mpi.command_in)

@@ -8,7 +8,6 @@ import os
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import trial_lock
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
-from jupyter_autotrain.worker.supervisor import Supervisor
 
 
 def main(directory: str) -> None:
@@ -39,6 +38,8 @@ def supervise(trial: dict[str, object], environ: dict[str, str], lock: int, read
         ready: A pipe to the starter, which may go as soon as a byte comes; less than 0: in the foreground.
     """
     limits = ResourceLimits(trial)
+    from jupyter_autotrain.worker.supervisor import Supervisor  # noqa: PLC0415 - the kernel makes room meanwhile
+
     system.adopt_orphans()
     supervisor = Supervisor(trial, environ, lock, limits)
     trial_lock.write_owner(lock, supervisor.me, [])

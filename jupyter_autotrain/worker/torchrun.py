@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.launchers import Launcher
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
@@ -31,13 +32,14 @@ class TorchrunLauncher(Launcher):
         layout = self.layout
         trial = self.trial
         nodes = f"1:{layout.nodes}" if self.is_elastic and layout.nodes > 1 else str(layout.nodes)
-        return [
+        command = [
             str(trial["python"]), "-m", "torch.distributed.run", f"--nnodes={nodes}",
             f"--nproc-per-node={layout.workers_per_node}", *self._rendezvous(),
             f"--rdzv-endpoint={layout.master_address}:{layout.master_port}", f"--rdzv-id={_job(trial)}",
             f"--local-addr={layout.address}", "--monitor-interval=0.1",
             f"--max-restarts={_RESTARTS if self.is_elastic else 0}", "--no-python", *rank_command,
         ]  # fmt: skip
+        return environments.launcher_command(trial, command)
 
     def _rendezvous(self) -> list[str]:
         layout = self.layout

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
-from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.wheels import write_wheel
@@ -80,6 +80,28 @@ def test_a_virtual_environment_is_made_once_for_trials_that_start_at_the_same_ti
     assert len(compiled) == 1
     assert trials.end(trials.venv("small==1.0")).state is TrialState.SUCCEEDED
     assert trials.made() == [folder]
+
+
+def test_the_mpiexec_of_a_made_environment_is_taken_rather_than_that_of_the_place(trials, tmp_path):
+    real = Path(sys.prefix) / "mpich" / "bin" / "mpiexec"
+    if not real.exists():
+        pytest.skip(f"there is no {real}: sh .ci/mpi makes it")
+    script = f'#!/bin/sh\necho "$0" >> {tmp_path}/used\nexec {real} "$@"\n'
+    write_wheel(trials.wheels, "anympi", "1.0", scripts={"mpiexec": script})
+    code = "import anympi, os\nreport(rank=int(os.environ['RANK']), all_ranks=True)\nprint(os.environ['PMI_SIZE'])"
+    resources = Resources(workers_per_node=2)
+    ref = trials.venv("anympi==1.0", code=code, launcher="mpi", resources=resources)
+    assert trials.end(ref).state is TrialState.SUCCEEDED, trials.end(ref).reason
+    assert trials.text(ref) == "2\n"
+    (made,) = trials.made()
+    used = {Path(line) for line in (tmp_path / "used").read_text().splitlines()}
+    assert used == {trials.home.environments / made / "bin" / "mpiexec"}
+
+
+def test_an_environment_without_mpiexec_says_so_where_the_place_has_none_either(trials):
+    ref = trials.venv("small==1.0", launcher="mpi", env={"PATH": "/nonexistent"})
+    told = "Neither the environment's requirements nor PATH bring an mpiexec. Add `mpich` to them."
+    assert told in trials.end(ref).reason
 
 
 def test_uv_makes_it_where_it_is_installed(trials, tmp_path):

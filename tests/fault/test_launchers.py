@@ -162,6 +162,30 @@ def test_a_rank_that_aborts_all_of_mpich_is_named_if_it_could_say_so(home: Home)
         )
 
 
+SHARES_MEMORY = f"""{BARRIER}
+world.Barrier()
+mapped = {{line.split()[5] for line in open("/proc/self/maps") if "/dev/shm/" in line and "(deleted)" not in line}}
+print("begun", *mapped, flush=True)
+world.Barrier()
+"""
+ENDS = {"fails": "if rank == 1: raise ValueError()", "is killed": "if rank == 1: os.kill(os.getpid(), 9)",
+        "aborts": "if rank == 1: world.Abort(7)", "is cancelled": ""}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+@pytest.mark.parametrize("end", ENDS)
+def test_a_trial_under_mpi_leaves_no_shared_memory_however_it_ends(home: Home, kind: str, end: str) -> None:
+    code = f"{SHARES_MEMORY}\n{ENDS[end]}\nwhile True: time.sleep(0.05)"
+    running = Running(home, code, 2, launcher="mpi", python=mpi_python(kind))
+    if end == "is cancelled":
+        running.begun()
+        running.backend.cancel(running.ref, 0.5)
+    assert running.finish().state in {TrialState.FAILED, TrialState.CANCELLED}
+    mapped = [Path(path) for rank in range(2) for path in running.printed(wire.STDOUT, rank).split()[1:]]
+    assert mapped
+    assert not [path.name for path in mapped if path.exists()]
+
+
 def test_the_mpiexec_beside_the_interpreter_of_the_environment_is_used(home: Home) -> None:
     chosen = PythonEnvironment(EnvironmentKind.PYTHON, mpi_python("mpich"))
     end = Running(home, "pass", 2, launcher="mpi", python_environment=chosen).finish()

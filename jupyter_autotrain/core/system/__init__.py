@@ -47,6 +47,7 @@ if has_linux_interfaces():
         resident_bytes,
         send_signal,
         usable_cpus,
+        used_files,
     )
 else:
     from jupyter_autotrain.core.system.portable import (
@@ -73,6 +74,7 @@ else:
         resident_bytes,
         send_signal,
         usable_cpus,
+        used_files,
     )
 
 
@@ -105,4 +107,5 @@ __all__ = [
     "resident_bytes",
     "send_signal",
     "usable_cpus",
+    "used_files",
 ]

@@ -92,6 +92,22 @@ def _words(pid: int, name: str) -> list[bytes]:
         return file.read().split(b"\0")[:-1]  # the text ends with a zero
 
 
+def used_files(pid: int) -> list[str]:
+    """The files that a process has mapped or open: a line each, which ends with the path.
+
+    Raises:
+        OSError: There is no such process, or it may not be looked at.
+    """
+    folder = f"/proc/{pid}/fd"
+    found = _read(f"/proc/{pid}/maps").splitlines()
+    for fd in os.listdir(folder):
+        try:
+            found.append(os.readlink(f"{folder}/{fd}"))
+        except FileNotFoundError:
+            continue  # closed meanwhile
+    return found
+
+
 def resident_bytes(pid: int) -> int:
     """Memory that a process holds: its share of pages that several hold; 0 when it cannot be looked at."""
     try:

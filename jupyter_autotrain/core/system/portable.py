@@ -109,6 +109,14 @@ def command(pid: int) -> list[bytes]:
             return []
 
 
+def used_files(pid: int) -> list[str]:
+    """The files that a process has open, and where that can be told, those that it has mapped."""
+    with _as_os_errors():
+        process = _psutil().Process(pid)
+        mapped = process.memory_maps() if hasattr(process, "memory_maps") else []
+        return [one.path for one in (*mapped, *process.open_files())]
+
+
 def resident_bytes(pid: int) -> int:
     """Memory that a process holds, pages that it shares with others too; 0 when it cannot be looked at."""
     try:

@@ -64,6 +64,16 @@ def launcher_command(trial: Mapping[str, object], argv: Sequence[str]) -> list[s
     return _wrapped(trial, "launcher", argv)
 
 
+def mpi_command(trial: Mapping[str, object], rank_command: Sequence[str]) -> list[str]:
+    """How to start the `mpiexec` of an environment that is yet to be made, once it is.
+
+    Args:
+        trial: `TrialSpec` as JSON.
+        rank_command: What starts a rank.
+    """
+    return _wrapped(trial, "mpi", rank_command)
+
+
 def _wrapped(trial: Mapping[str, object], role: str, argv: Sequence[str]) -> list[str]:
     script = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), _SCRIPT)
     return [sys.executable, *system.INTERPRETER_FLAGS, script, str(trial["directory"]), role, *argv]

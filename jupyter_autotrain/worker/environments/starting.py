@@ -13,7 +13,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import fields, outcome
@@ -23,16 +23,19 @@ from jupyter_autotrain.worker.environments.prepared import NotPreparedError, Pre
 
 _UNUSED_FD = 16  # above those that a container gets
 _BY_SIGNAL = 128  # an exit code above it means that signal
+MpiCommand = Callable[[Mapping[str, object], str, Sequence[str]], list[str]]
 DEFAULT_ROOT = "~/.autotrain/environments"
 
 
-def main(directory: str, role: str, argv: Sequence[str]) -> None:
+def main(directory: str, role: str, argv: Sequence[str], mpi_command: MpiCommand) -> None:
     """Become the worker, or a launcher's program, in the trial's environment.
 
     Args:
         directory: The trial directory.
-        role: `worker`: then `argv` ends with the descriptor of its outcome; or `launcher`.
+        role: `worker`: then `argv` ends with the descriptor of its outcome; `launcher`; or `mpi`: then `argv` starts a
+            rank, and the program is the environment's `mpiexec`.
         argv: The command; an interpreter of the place becomes that of the environment.
+        mpi_command: Gives the command of `mpiexec` for a trial, an interpreter and what starts a rank.
     """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what is half-made is removed
     with open(f"{directory}/{wire.TRIAL_FILE}", encoding="utf-8") as file:
@@ -42,6 +45,8 @@ def main(directory: str, role: str, argv: Sequence[str]) -> None:
             _run_container(trial, int(argv[-1]))
         prepared = _prepare(trial, str(trial["python"]))
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if role == "mpi":
+            argv = mpi_command(trial, prepared.python, argv)
         program = prepared.python if argv[0] == trial["python"] else argv[0]
         os.execve(program, [program, *argv[1:]], prepared.environ(os.environ))  # noqa: S606 - it becomes the user's program
     except (NotPreparedError, OSError) as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import mmap
 import os
 import re
 import signal
@@ -101,6 +102,20 @@ def test_memory_is_counted_and_that_of_a_process_that_is_gone_is_none(
 ) -> None:
     assert way.resident_bytes(child.pid) > 1_000_000
     assert way.resident_bytes(1 << 22) == 0
+
+
+def test_the_files_that_a_process_uses_are_known_and_one_that_is_gone_is_told(way: ModuleType, tmp_path: Path) -> None:
+    opened = tmp_path / "opened"
+    mapped = tmp_path / "mapped"
+    mapped.write_bytes(b"x")
+    with mapped.open("r+b") as file:
+        memory = mmap.mmap(file.fileno(), 1)
+    with memory, opened.open("wb"):
+        used = "\n".join(way.used_files(os.getpid()))
+    assert str(opened) in used
+    assert str(mapped) in used
+    with pytest.raises((ProcessLookupError, FileNotFoundError)):
+        way.used_files(1 << 22)
 
 
 def test_a_signal_reaches_exactly_the_process_that_is_meant(way: ModuleType, child: subprocess.Popen[str]) -> None:
