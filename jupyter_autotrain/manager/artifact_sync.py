@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
@@ -81,22 +82,18 @@ def fetch_results(
         if backend.capabilities.artifacts:
             left = _fetch(backend, ref, directory, (wire.OUTPUTS, wire.WORK), limit_bytes)
             if left:
-                _write(directory / wire.ELSEWHERE_FILE, left)
+                wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), json.dumps(left).encode())
                 notes.append(("warning", _left_there(backend, ref, left)))
             if status.state is not TrialState.SUCCEEDED:
                 kept = _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
                 if kept:
-                    _write(directory / wire.KEPT_FILE, kept)
+                    KeptCheckpoints(ref, kept).write(directory)
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
         found = error.found if isinstance(error, AutotrainError) else error
         notes.append(("error", f"its files could not be brought home: {found}"))
     return notes
-
-
-def _write(path: Path, sizes: dict[str, int]) -> None:
-    wire.write_atomically(str(path), json.dumps(sizes).encode())
 
 
 def _fetch(

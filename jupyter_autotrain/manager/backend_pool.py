@@ -15,6 +15,7 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
+from jupyter_autotrain.manager.moved_checkpoints import MovedCheckpoints, kept_of_attempt_before
 from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.open_backend import OpenBackend
 from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
@@ -175,7 +176,8 @@ class BackendPool:
         is_fresh = backend is not None and self._is_fresh(backend, wants_gpus=request.resources.gpus > 0)
         if reason := self._unusable_reason(choice):
             is_lasting = self._is_useless(choice)
-            return Unschedulable("backend", f"waits: {reason}", permanent=is_lasting, unavailable=True)
+            verb = "cannot run" if is_lasting else "waits"
+            return Unschedulable("backend", f"{verb}: {reason}", permanent=is_lasting, unavailable=True)
         if backend is None or not is_fresh:
             return Unschedulable("backend", "waits for the inventory of its backend")
         return backend.allocator.try_allocate(request)
@@ -184,6 +186,12 @@ class BackendPool:
         """How many such trials a backend runs at the same time; one while it is not known."""
         backend = self._backends[choice.profile.key]
         return backend.allocator.capacity(request) if backend.has_inventory else 1.0
+
+    def nodes(self, choice: BackendChoice) -> set[str]:
+        """The names of a backend's nodes; "" stands for all where they are not known."""
+        backend = self._backends.get(choice.profile.key)
+        inventory = backend.allocator.inventory if backend is not None else None
+        return {node.name for node in inventory.nodes} if inventory is not None else {""}
 
     def is_pending(self, choice: BackendChoice) -> bool:
         """Whether what a backend has is about to be known for the first time."""
@@ -212,7 +220,16 @@ class BackendPool:
             watcher.watch(trial, attempt.ref, offset, attempt.unreachable)
         else:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
-            watcher.submit(trial, attempt.placement, own, offset)
+            watcher.submit(trial, attempt.placement, own, offset, self._moved_checkpoints(run, attempt))
+
+    def _moved_checkpoints(self, run: ExperimentRun, attempt: Attempt) -> MovedCheckpoints | None:
+        """The checkpoints that an attempt goes on from, where another of the run's backends has them."""
+        kept = kept_of_attempt_before(run, attempt.trial.number)
+        if kept is None or kept.ref.backend == attempt.placement.backend:
+            return None
+        watcher = self.watcher(run.record.spec.choice(kept.ref.backend))
+        directory = run.context.home.trial(run.id, attempt.trial.number, attempt.trial.attempt - 1)
+        return MovedCheckpoints(kept, watcher.backend, directory)
 
     def _is_fresh(self, backend: OpenBackend, *, wants_gpus: bool) -> bool:
         """Whether the inventory may be used; asks for a new one where it is old, or where something does not answer."""

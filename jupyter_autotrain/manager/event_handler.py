@@ -13,6 +13,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt_history import nodes_of, refusal
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.events import (
@@ -132,10 +133,10 @@ class EventHandler:
             self._update(run, attempt, event)
 
     def _submit_failed(self, run: ExperimentRun, attempt: Attempt, event: SubmitFailed) -> None:
-        """A refusal ends the trial. Where nothing answers it waits for another place, unless it may run there."""
+        """What is refused everywhere ends. Else a trial waits for another place, unless it may run there."""
         ref = JobRef(attempt.placement.backend, event.job_id)
         if event.kind == "refused":
-            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, event.reason))
+            self._refused(run, attempt, event.reason)
         elif event.kind == "unknown" or attempt.may_run:
             attempt.may_run = True
             attempt.submitted = False
@@ -144,14 +145,38 @@ class EventHandler:
         elif attempt.final_state is not None:
             self._finish(run, attempt, JobStatus(ref, TrialState.CANCELLED, event.reason))
         else:
-            self._wait_again(run, attempt, event.reason)
+            self._backend_pool.set_unavailable(attempt, run.choice(attempt), event.reason)
+            self._wait_again(run, attempt, f"{attempt.placement.backend}: {event.reason}")
+
+    def _refused(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
+        """Let a trial go where it is not refused yet; where there is no such place, it has failed."""
+        number = attempt.trial.number
+        text = refusal(attempt.placement, reason)
+        is_settled = attempt.final_state is not None or attempt.may_run
+        if is_settled or not self._is_possible_elsewhere(run, attempt):
+            before = [said for said in run.history.refusals(number) if said != text]
+            whole = "; ".join([*before, text]) if before else reason
+            ref = JobRef(attempt.placement.backend, attempt.trial.job_id)
+            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, whole))
+        else:
+            self._wait_again(run, attempt, text)
+
+    def _is_possible_elsewhere(self, run: ExperimentRun, attempt: Attempt) -> bool:
+        """Whether a node of one of the backends has not refused the trial yet, besides those that do so now."""
+        for choice in run.record.spec.backends:
+            name = choice.profile.name
+            refused = set(run.history.refused_by(attempt.trial.number, name))
+            if name == attempt.placement.backend:
+                refused.update(nodes_of(attempt.placement))
+            if "" not in refused and not self._backend_pool.nodes(choice) <= refused:
+                return True
+        return False
 
     def _wait_again(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
-        """Take a trial back that its backend has not got; it goes where something answers."""
+        """Take a trial back that its backend has not got."""
         self._backend_pool.release(attempt)
-        self._backend_pool.set_unavailable(attempt, run.choice(attempt), reason)
         del run.attempts[attempt.trial.number]
-        run.change_state(attempt.trial.number, TrialState.WAITING, f"{attempt.placement.backend}: {reason}")
+        run.change_state(attempt.trial.number, TrialState.WAITING, reason)
 
     def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.reason_to_stop(attempt, event.frames):

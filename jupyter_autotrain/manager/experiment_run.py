@@ -118,18 +118,19 @@ class ExperimentRun:
         *,
         ref: JobRef | None = None,
         placement: Placement | None = None,
-        ended_s: float | None = None,
+        at_s: float | None = None,
     ) -> None:
-        """Change a trial's state, in the store and here."""
+        """Change a trial's state, in the store and here; without a reason of its own it tells what came before."""
         context = self.context
         now_s = self.now_s()
+        reason = reason or self.history.remark(number)
         told = hook_events.of_trial(self.record, self.trials[number], state, reason)
         change = partial(
             context.store.change_state,
-            reason=reason, ref=ref, placement=placement, ended_s=ended_s, deliveries=told,
+            reason=reason, ref=ref, placement=placement, at_s=at_s, deliveries=told,
         )  # fmt: skip
         self._remember(context.retry_store(change, self.id, number, state, now_s))
-        self.history.follow(number, state, ended_s or now_s, placement)
+        self.history.follow(number, state, at_s or now_s, placement, reason)
 
     def _remember(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial

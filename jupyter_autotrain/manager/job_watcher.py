@@ -10,6 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Executor
+from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
@@ -29,6 +30,7 @@ from jupyter_autotrain.manager.events import (
 )
 from jupyter_autotrain.manager.job_poller import JobPoller, reason_of
 from jupyter_autotrain.manager.metrics_stream import MetricsStream
+from jupyter_autotrain.manager.moved_checkpoints import MovedCheckpoints
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
 _log = logging.getLogger(__name__)
@@ -65,19 +67,30 @@ class JobWatcher:
         """Ask what the backend has; `Discovered` follows."""
         self._executor.submit(self._guarded, self._discover, self._discovery_failed)
 
-    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str], offset: int) -> None:
-        """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows."""
+    def submit(
+        self,
+        trial: TrialSpec,
+        placement: Placement,
+        secrets: Mapping[str, str],
+        offset: int,
+        moved: MovedCheckpoints | None = None,
+    ) -> None:
+        """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows.
+
+        Checkpoints that it goes on from and another backend has are brought into the home before.
+        """
 
         def call() -> None:
+            warning = moved.bring_home(partial(self._note_progress, trial.job_id)) if moved else ""
             ref = self.backend.submit(trial, placement, secrets)
-            self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
+            self.watch(trial, ref, offset, warning=warning)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
         self._executor.submit(
             self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error))
         )
 
-    def watch(self, trial: TrialSpec, ref: JobRef, offset: int, unknown: str = "") -> None:
+    def watch(self, trial: TrialSpec, ref: JobRef, offset: int, unknown: str = "", warning: str = "") -> None:
         """Look at a job from now on; `JobUpdate` follows, until its state is final.
 
         Args:
@@ -85,6 +98,7 @@ class JobWatcher:
             ref: The job.
             offset: Where to read on in its metrics.
             unknown: Why its state was not known so far; `StatusUnknown` follows when it is.
+            warning: What the user is to be told of it.
         """
         now_s = self._clocks.tick_s()
         logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial), trial)
@@ -98,6 +112,7 @@ class JobWatcher:
                 now_s,
                 unknown=unknown,
                 unknown_since_s=now_s,
+                warning=warning,
             )
             self._changed.notify()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Node
@@ -19,6 +19,7 @@ class ResourceRequest:
         label: Its name in messages, such as "trial 2 of mnist@1".
         avoid: Nodes of the backend that lost an earlier attempt: the trial goes there only where no other could do.
         prefer: Nodes that its earlier attempt ran on, where its checkpoints lie: they are taken first when free.
+        refused: Nodes that refuse it, with what they say.
     """
 
     job_id: str
@@ -27,6 +28,7 @@ class ResourceRequest:
     policy: AcceleratorPolicy
     avoid: frozenset[str] = frozenset()
     prefer: frozenset[str] = frozenset()
+    refused: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,8 @@ class NodeAllocator:
 
     def try_allocate(self, request: ResourceRequest) -> NodePlacement | Unschedulable:
         """What a trial would get here now."""
+        if refused := request.refused.get(self.node.name):
+            return Unschedulable("node", f"cannot run: {refused}", permanent=True)
         if self.node.unavailable:
             return Unschedulable("node", f"waits: {self.node.unavailable}", unavailable=True)
         blocked = self._amount(request, "CPUs") or self._amount(request, "memory") or self._gpus_asked(request)

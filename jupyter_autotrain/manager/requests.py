@@ -19,6 +19,7 @@ from jupyter_autotrain.manager import stop_receipts
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.recovery import recover_run
+from jupyter_autotrain.manager.trial_end import earlier
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
@@ -150,7 +151,7 @@ class RequestHandler:
             run.stopping = False
             self._manager.adopt(run)
         for number in chosen:
-            run.change_state(number, TrialState.WAITING, "tried again on request")
+            run.change_state(number, TrialState.WAITING, f"tried again on request; {earlier(run.trials[number])}")
         return {"trials": list(chosen)}
 
     def _concurrency(self, request: Request) -> JsonObject:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import cast
+from typing import Final, cast
 
 from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.final_state import decide, try_again
 
+_ENDED: Final = {
+    TrialState.FAILED: "failed",
+    TrialState.LOST: "was lost",
+    TrialState.PREEMPTED: "was preempted",
+    TrialState.CANCELLED: "was stopped",
+}
+_ADVICE = (" `%autotrain retry` ", " `retries:` in the header ")  # to do what is done now
 _LATE_S = 5.0  # what lies between an end and its record otherwise is much less
 
 
@@ -23,26 +31,43 @@ def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
     if blocks_others:  # stored before the end, so that a killed manager leaves neither without the other
         run.store_decision("objective", run.objective_check.reason)
     del run.attempts[number]
-    ended_s = _ended_before_s(run, number, status)
-    run.change_state(number, end.state, end.reason, ref=attempt.ref or status.ref, ended_s=ended_s)
+    ref = attempt.ref or status.ref
+    ran_s = _ran_s(status)
+    if ran_s is not None:
+        _begin_unseen(run, number, ref, ran_s)
+    run.change_state(number, end.state, end.reason, ref=ref, at_s=_ended_before_s(run, number, ran_s))
     if blocks_others:
         run.count_failure()
     else:
         retry_or_count(run, number)
 
 
-def _ended_before_s(run: ExperimentRun, number: int, status: JobStatus) -> float | None:
+def _ran_s(status: JobStatus) -> float | None:
+    """How long a trial ran by the clock of its machine; None where that is not known, or was set meanwhile."""
+    there = (status.detail.get("started_s"), status.detail.get("ended_s"))
+    if not all(isinstance(time_s, int | float) for time_s in there):
+        return None
+    started_s, ended_s = cast("tuple[float, float]", there)
+    return ended_s - started_s if started_s <= ended_s else None
+
+
+def _begin_unseen(run: ExperimentRun, number: int, ref: JobRef, ran_s: float) -> None:
+    """Record that a trial ran which began and ended between two looks."""
+    trial = run.trials[number]
+    begun_s = run.now_s() - ran_s
+    if trial.state is TrialState.PREPARING and begun_s >= trial.created_s:
+        run.change_state(number, TrialState.RUNNING, ref=ref, at_s=begun_s)
+
+
+def _ended_before_s(run: ExperimentRun, number: int, ran_s: float | None) -> float | None:
     """When a trial ended whose end was learned late, as after a cut link; None where it has just ended.
 
     The clock of its machine may be another one, so that only what the trial took by it counts.
     """
     begun_s = run.trials[number].started_s
-    there = (status.detail.get("started_s"), status.detail.get("ended_s"))
-    if begun_s is None or not all(isinstance(time_s, int | float) for time_s in there):
+    if begun_s is None or ran_s is None or begun_s + ran_s >= run.now_s() - _LATE_S:
         return None
-    started_s, ended_s = cast("tuple[float, float]", there)
-    known_s = begun_s + ended_s - started_s
-    return known_s if begun_s <= known_s < run.now_s() - _LATE_S else None
+    return begun_s + ran_s
 
 
 def _names_instead(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> list[str] | None:
@@ -62,10 +87,19 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
     if not run.stopping and try_again(spec, trial.state, trial.attempt):
         if run.early_stopping is not None:
             run.early_stopping.forget(number)
-        reason = f"attempt {trial.attempt + 1} of {spec.retries + 1}: {trial.reason}"
-        run.change_state(number, TrialState.WAITING, reason)
+        again = f"attempt {trial.attempt + 1} of {spec.retries + 1}"
+        run.change_state(number, TrialState.WAITING, f"{again}; {earlier(trial)}")
     elif trial.state is TrialState.FAILED:
         run.count_failure()
+
+
+def earlier(trial: TrialRecord) -> str:
+    """How an attempt has ended after which there is another one."""
+    ended = _ENDED.get(trial.state, trial.state.lower())
+    reason = trial.reason.removeprefix("Lost: ")
+    for advice in _ADVICE:
+        reason = reason.partition(advice)[0]
+    return f"attempt {trial.attempt} {ended}: {reason}".removesuffix(": ")
 
 
 def mark_lost(run: ExperimentRun, reason: str) -> None:

@@ -11,6 +11,7 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choose, estimates, explain
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.moved_checkpoints import kept_of_attempt_before
 from jupyter_autotrain.manager.node_allocator import Unschedulable
 from jupyter_autotrain.manager.reservations import Reservation
 from jupyter_autotrain.manager.trial_resources import resource_request
@@ -61,7 +62,8 @@ class TrialPlacer:
 
     def place(self, run: ExperimentRun, number: int) -> Placed | Unschedulable:
         """Where a trial goes; nothing is reserved for it, but what it waits for is kept from those that come later."""
-        is_usual = not run.history.is_lost(number)
+        refusals = run.history.refusals(number)
+        is_usual = not run.history.is_lost(number) and not refusals
         if is_usual and run.id in self._full:  # nothing becomes free within a round
             return self._full[run.id]
         offers = [self._offer(run, number, choice) for choice in run.record.spec.backends]
@@ -69,10 +71,12 @@ class TrialPlacer:
         possible = [offer for offer in possible if not offer.is_avoided] or possible
         if not possible:
             return _joined(offers)
+        if placed := _where_its_checkpoints_are(run, number, possible):
+            return placed
         found = estimates([self._candidate(run, number, offer) for offer in possible])
         chosen = choose(found)
         offer = possible[found.index(chosen)]
-        reason = explain(chosen, found) if len(offers) > 1 else ""
+        reason = "; ".join((explain(chosen, found), *refusals)) if len(offers) > 1 else ""
         if isinstance(offer.answer, Reservation):
             return Placed(offer.choice, offer.answer, reason)
         for one in possible:
@@ -85,6 +89,8 @@ class TrialPlacer:
         return refusal
 
     def _offer(self, run: ExperimentRun, number: int, choice: BackendChoice) -> _Offer:
+        if refused := run.history.refused_by(number, choice.profile.name).get(""):
+            return _Offer(choice, Unschedulable("backend", f"cannot run: {refused}", permanent=True))
         there = run.history.count(choice.profile.name)
         if choice.at_most is not None and there >= choice.at_most:
             limit = f"waits: {count(there, 'trial')} of this experiment run there, its limit (`at_most`)"
@@ -106,6 +112,16 @@ class TrialPlacer:
             choice.prefer,
             self.pool.is_pending(choice),
         )
+
+
+def _where_its_checkpoints_are(run: ExperimentRun, number: int, possible: Sequence[_Offer]) -> Placed | None:
+    """A trial goes on at once where its checkpoints are, if they were too large to be brought here."""
+    kept = kept_of_attempt_before(run, number)
+    for offer in possible:
+        name = offer.choice.profile.name
+        if kept is not None and name == kept.ref.backend and isinstance(offer.answer, Reservation):
+            return Placed(offer.choice, offer.answer, f"{name}, where its checkpoints are" if len(possible) > 1 else "")
+    return None
 
 
 def _waits_for(offer: _Offer, chosen: Estimate, offers: Sequence[_Offer], reason: str) -> Unschedulable:

@@ -16,5 +16,6 @@ def resource_request(run: ExperimentRun, number: int, choice: BackendChoice) -> 
     policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
     avoid = run.history.lost_by(number, choice.profile.name)
     prefer = run.history.last_on(number, choice.profile.name)
+    refused = run.history.refused_by(number, choice.profile.name)
     job_id = f"{run.id}-{number}-{trial.attempt}"
-    return ResourceRequest(job_id, label, run.record.spec.resources, policy, avoid, prefer)
+    return ResourceRequest(job_id, label, run.record.spec.resources, policy, avoid, prefer, refused)

@@ -70,7 +70,7 @@ class TrialTable(StoreMixin):
         attempt: int | None = None,
         ref: JobRef | None = None,
         placement: Placement | None = None,
-        ended_s: float | None = None,
+        at_s: float | None = None,
         deliveries: Sequence[Delivery] = (),
     ) -> TrialRecord:
         """Change a trial's state; from a final state to WAITING a new attempt begins, without the last one's columns.
@@ -86,7 +86,7 @@ class TrialTable(StoreMixin):
             attempt: The attempt; None keeps it, or counts it up where a new one begins.
             ref: The place's name for the job; None keeps it.
             placement: Where it runs; None keeps it.
-            ended_s: When it ended, where that was before `now_s`.
+            at_s: When it began to run or ended, where that was before `now_s`.
             deliveries: What hooks are told of it, kept in the same transaction.
 
         Raises:
@@ -98,7 +98,7 @@ class TrialTable(StoreMixin):
             _check_legal(trial, state)
             begins = trial.state.is_final
             attempt = attempt if attempt is not None else trial.attempt + begins
-            _update(connection, key, number, _columns_of_state(state, ended_s or now_s, begins=begins))
+            _update(connection, key, number, _columns_of_state(state, at_s or now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
             _update(connection, key, number, _columns(ref, placement))
             _add_state_change(connection, key, (number, attempt, state, now_s, reason), placement)

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import Field
 
 from jupyter_autotrain.backends.local import LocalBackend
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -78,6 +79,8 @@ class CopyingBackend:
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         there = Home(Path(self._root(trial)))
         self._send_bundle(trial, there)
+        if trial.resume_attempt is not None:
+            self._send_checkpoints(trial, trial.resume_attempt, there)
         return self._runner_at(self._root(trial)).submit(trial, placement, secrets)
 
     def _send_bundle(self, trial: TrialSpec, there: Home) -> None:
@@ -98,6 +101,13 @@ class CopyingBackend:
             link = bundle.with_name(f"bundle.{os.urandom(4).hex()}")
             link.symlink_to(store)
             link.replace(bundle)
+
+    def _send_checkpoints(self, trial: TrialSpec, before: int, there: Home) -> None:
+        """Those that another backend has left; its own are there."""
+        brought = self._context.directory(trial, before) / wire.CHECKPOINTS
+        goal = there.trial(trial.experiment_id, trial.number, before) / wire.CHECKPOINTS
+        if brought.exists() and not goal.exists():
+            shutil.copytree(brought, goal)
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         return self._runner.poll(refs)

@@ -179,7 +179,7 @@ def test_a_store_that_is_whole_stays_the_same(home, capsys):
 def test_a_file_that_is_no_database_any_more_is_kept_and_all_experiments_are_named(home, capsys):
     fill(home)
     home.store.write_bytes(b"x" * 20_000)
-    assert cli.main(["doctor"]) == 0
+    assert cli.main(["doctor"]) == 1
     assert "doctor --repair" in capsys.readouterr().out
     assert cli.main(["doctor", "--repair"]) == 0
     told = capsys.readouterr().out

@@ -105,6 +105,23 @@ def test_held_gpus_stay_held_over_a_restart(world):
     assert world.states(experiment) == ["RUNNING", "WAITING"]
 
 
+def test_a_trial_that_began_and_ended_between_two_looks_took_what_it_took_there(world):
+    world.backend.silent = "not asked yet"
+    experiment = world.submit(trials=3, concurrency=3)
+    world.step()
+    assert world.states(experiment) == ["PREPARING"] * 3
+    world.now += 30.0
+    hour_off = 3600.0 + world.now
+    world.backend.job(1).end(started_s=hour_off, ended_s=hour_off + 20.0)
+    world.backend.job(2).end(started_s=hour_off, ended_s=hour_off + 9999.0)  # its clock was set meanwhile
+    world.backend.job(3).end(TrialState.FAILED, "it never began", started_s=None)
+    world.backend.silent = ""
+    world.step()
+    assert [trial.took_s() for trial in world.trials(experiment)] == [pytest.approx(20.0), None, None]
+    states = [change.state for change in world.store.state_changes(experiment) if change.number == 1]
+    assert states[-3:] == ["PREPARING", "RUNNING", "SUCCEEDED"]
+
+
 def test_a_trial_that_ended_while_nobody_could_ask_took_what_it_took_there(world):
     experiment = world.submit(trials=3, concurrency=3)
     world.step()

@@ -191,6 +191,9 @@ def test_only_backends_that_can_never_be_used_end_an_experiment(world, backends)
     world.submit(backends=BOTH, trials=2)
     world.step()
     assert world.store.experiment("id0").state is ExperimentState.FAILED
+    world.submit("later", backends=(LAB,))
+    world.step()
+    assert world.store.trial("id1", 1).reason == "cannot run: the backend 'lab' cannot be used here: no Linux"
 
 
 def test_a_node_that_does_not_answer_is_named_with_its_trials_since_when(world, backends):
