@@ -10,6 +10,7 @@ import pytest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import ssh_lab
 from jupyter_autotrain.testing.ssh_trials import LabBackends
+from tests.ssh.lasting_links import LastingLinks
 from tests.ssh.served_home import ServedHome
 
 
@@ -63,3 +64,10 @@ def served(tmp_path: Path, lab: ssh_lab.SshLab) -> Iterator[ServedHome]:
     made.store.close()
     for host in lab.hosts:
         host.reboot()
+
+
+@pytest.fixture(scope="module")
+def links() -> Iterator[LastingLinks]:
+    made = LastingLinks()
+    yield made
+    made.end()

@@ -105,6 +105,29 @@ def test_whoever_submits_to_an_unknown_host_is_told_the_command_that_trusts_it(l
         both.close()
 
 
+@pytest.mark.parametrize("transport", ["paramiko", "openssh"])
+def test_an_unknown_host_in_between_is_told_with_the_command_that_trusts_it(
+    lab: ssh_lab.SshLab, transport: str, tmp_path: Path
+) -> None:
+    gate = lab.hosts[0]
+    folder = gate.folder
+    gate.run("/usr/sbin/sshd", "-f", f"{folder}/sshd_config", "-p", "2022", "-E", f"{folder}/gate.log")
+    config = tmp_path / "config"
+    behind = f"Host h2\n  ProxyJump root@gate:2022\nHost gate\n  HostName {gate.address}\n"
+    own = f"Host *\n  UserKnownHostsFile {lab.known_hosts}\n  IdentityFile {lab.folder}/user_key\n"
+    config.write_text(f"{behind}{lab.config.read_text()}{own}")
+    lab.trust(lab.hosts[1:])
+    behind_it = profile(lab, transport=transport, config_file=str(config), hosts=["h2"])
+    (bad,) = [step for step in check_backend(behind_it) if not step.is_good]
+    assert "The host key of gate is not known" in bad.text
+    words = bad.action.partition("run: ")[2].split()
+    assert words[:5] == ["%autotrain", "backends", "trust", "lab", "root@gate:2022"]
+    backend = SshBackend(behind_it, BackendContext(Home(Path("/nonexistent"))))
+    assert backend.trust("root@gate:2022", words[5]) == str(lab.known_hosts)
+    backend.close()
+    assert all(step.is_good for step in check_backend(behind_it))
+
+
 def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:
     step = failure(lab, python="python9")
     assert step.name == "Python"

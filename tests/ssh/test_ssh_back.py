@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.backends.ssh import file_channel
+from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.client import elsewhere
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.manager.artifact_sync import fetch_results
+from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.ssh_lab import LabHost
 from jupyter_autotrain.testing.ssh_trials import LabBackends, end, read_on, start
 
@@ -50,6 +56,69 @@ def test_small_files_come_at_once_and_large_ones_on_request_also_after_a_cut(mak
     elsewhere.bring(home, spec, trial, directory, lambda _: None)
     assert (directory / "work" / "deep" / "large.bin").read_bytes() == b"x" * 6_000_000
     assert elsewhere.sizes(directory) == {}
+
+
+def test_a_file_that_is_not_what_its_first_part_was_is_told_and_then_brought_from_its_beginning(
+    make: LabBackends, home: Home
+) -> None:
+    backend = make(home)
+    ref = start(backend, home, WRITES)
+    end(backend, ref)
+    target = home.trial("e1", 1, 1) / wire.WORK / "large.bin"
+    part = target.with_name("large.bin.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    part.write_bytes(b"z" * 4_000_000)
+    with pytest.raises(BackendError, match="has changed since its first part came"):
+        backend.fetch(ref, "work/deep/large.bin", str(target))
+    assert not target.exists()
+    backend.fetch(ref, "work/deep/large.bin", str(target))
+    assert target.read_bytes() == b"x" * 6_000_000
+
+
+def test_a_link_that_is_cut_while_a_large_file_comes_leaves_what_came_for_the_next_time(
+    make: LabBackends, home: Home, host: LabHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = make(home)
+    ref = start(backend, home, WRITES)
+    end(backend, ref)
+    target = home.trial("e1", 1, 1) / wire.WORK / "large.bin"
+    piece = file_channel._Stream.piece
+
+    def cut_in_the_middle(stream: file_channel._Stream, most_bytes: int) -> bytes:
+        if 1_000_000 < most_bytes < 5_000_000:
+            host.cut()
+        return piece(stream, most_bytes)
+
+    monkeypatch.setattr(file_channel._Stream, "piece", cut_in_the_middle)
+    with pytest.raises(BackendUnavailableError, match="does not answer"):
+        backend.fetch(ref, "work/deep/large.bin", str(target))
+    came_bytes = target.with_name("large.bin.part").stat().st_size
+    assert came_bytes > 500_000
+    host.heal()
+    asked: list[int] = []
+    monkeypatch.setattr(file_channel._Stream, "piece", lambda stream, most: asked.append(most) or piece(stream, most))
+    wait_until(lambda: is_fetched(backend, ref, target), "the link to be made again", within_s=60.0)
+    assert target.read_bytes() == b"x" * 6_000_000
+    assert max(asked) == 6_000_000 - came_bytes
+
+
+def is_fetched(backend: SshBackend, ref: JobRef, target: Path) -> bool:
+    with contextlib.suppress(BackendUnavailableError):
+        backend.fetch(ref, "work/deep/large.bin", str(target))
+    return target.exists()
+
+
+def test_a_large_file_that_cannot_be_read_there_is_named_with_why(
+    make: LabBackends, home: Home, tmp_path: Path
+) -> None:
+    backend = make(home)
+    ref = start(backend, home, WRITES)
+    end(backend, ref)
+    with (
+        (tmp_path / "part").open("w+b") as part,
+        pytest.raises(BackendError, match=r"gone\.bin cannot be read on h1: .*"),
+    ):
+        backend.link("h1").receive_file(backend.name_there(ref), "work/gone.bin", part)
 
 
 def test_everything_comes_where_it_is_small(make: LabBackends, home: Home) -> None:

@@ -4,43 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 
 import pytest
 
-from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract
 from jupyter_autotrain.testing.ssh_lab import SshLab
-
-
-class LastingLinks:
-    """Links that several backends use one after the other: a new connection for each test would double the time."""
-
-    def __init__(self) -> None:
-        self.made: dict[HostConfig, HostLink] = {}
-
-    def __call__(self, config: HostConfig) -> HostLink:
-        if config not in self.made:
-            self.made[config] = LastingLink(config)
-        return self.made[config]
-
-
-class LastingLink(HostLink):
-    def close(self) -> None:
-        """The next backend goes on with it."""
-
-
-@pytest.fixture(scope="module")
-def links() -> Iterator[LastingLinks]:
-    made = LastingLinks()
-    yield made
-    for link in made.made.values():
-        HostLink.close(link)
+from tests.ssh.lasting_links import LastingLinks
 
 
 class SshContract(BackendContract):

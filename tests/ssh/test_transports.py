@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_autotrain.backends.ssh import connecting, host_keys
+from jupyter_autotrain.backends.ssh import connecting, host_keys, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.transport import HostKeyError, LinkLostError, Transport, run, start
@@ -178,6 +178,14 @@ class TransportContract(ABC):
         transport = connecting.connect(address, self.kind)
         transport.close()
 
+    def test_a_key_that_is_known_for_the_host_is_known_on_its_other_ports(
+        self, lab: SshLab, host: LabHost, tmp_path: Path
+    ) -> None:
+        folder = host.folder
+        host.run("/usr/sbin/sshd", "-f", f"{folder}/sshd_config", "-p", "2023", "-E", f"{folder}/other.log")
+        address = HostAddress("h1", port=2023, config_file=str(lab.config))
+        connecting.connect(address, self.kind).close()
+
     def test_a_changed_key_is_refused(self, lab: SshLab) -> None:
         first, second, *_ = lab.hosts
         lab.known_hosts.write_text(f"{first.address} {second.public_key}\n")
@@ -241,6 +249,15 @@ class TestParamiko(TransportContract):
 
 class TestOpenSsh(TransportContract):
     kind = TransportKind.OPENSSH
+
+    def test_a_program_that_never_connects_is_given_up(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        program = tmp_path / "ssh"
+        program.write_text('#!/bin/sh\ncase "$*" in *"-O check"*) exit 1;; esac\nexec sleep 60\n')
+        program.chmod(0o700)
+        monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+        monkeypatch.setattr(openssh_transport, "_MASTER_S", 0.2)
+        with pytest.raises(BackendUnavailableError, match="h1 has not let you in within 0 s"):
+            connecting.connect(HostAddress("h1"), self.kind)
 
     def test_a_closed_connection_leaves_no_process(self, lab: SshLab) -> None:
         transport = connecting.connect(self.address(lab), self.kind)

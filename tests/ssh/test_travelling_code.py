@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import jupyter_autotrain
+from jupyter_autotrain.backends import travelling_code
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
@@ -38,7 +39,7 @@ TOO_OLD = str(next(Path("~/.pyenv/versions").expanduser().glob("3.8.*/bin/python
 IMPORTED = """
 import sys
 before = set(sys.modules)
-from jupyter_autotrain.backends.ssh import agent
+from jupyter_autotrain.backends.ssh import agent, agent_streaming
 import jupyter_autotrain.worker.supervisor_main, jupyter_autotrain.worker.worker_main
 for name in sorted(set(sys.modules) - before):
     print(name)
@@ -65,6 +66,20 @@ def files() -> list[Path]:
         path = PACKAGE.parent.joinpath(*name.split("."))
         paths.add(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
     return sorted(paths)
+
+
+def test_the_agent_that_is_sent_is_the_installed_one_also_after_an_upgrade(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "jupyter_autotrain" / "errors.py"
+    module.parent.mkdir()
+    module.write_text("old")
+    monkeypatch.setattr(travelling_code, "package_folder", lambda: module.parent)
+    monkeypatch.setattr(travelling_code, "travelling_paths", lambda modules, packages: [module])
+    before = agent_folder().files[0]
+    module.write_text("newer")
+    after = agent_folder().files[0]
+    assert (before.size_bytes, after.size_bytes) == (3, 5)
 
 
 def newer_attributes(tree: ast.AST) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from jupyter_autotrain.errors import BackendError
 
@@ -17,6 +17,7 @@ class HostAddress:
         key_file: Path of a private key, tried before those of the configuration; "" for none.
         config_file: An SSH configuration in the place of the user's own; "" for that one.
         profile: The profile that names it, for messages.
+        spelling: How a host in between is written, with user and port; "": by its name.
     """
 
     name: str
@@ -25,6 +26,7 @@ class HostAddress:
     key_file: str = ""
     config_file: str = ""
     profile: str = "ssh"
+    spelling: str = field(default="", compare=False)
 
     def ssh_options(self) -> list[str]:
         """The arguments that say the same to `ssh`."""
@@ -47,7 +49,8 @@ def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddre
     user, name, port = _parts(jump)
     if port and not port.isdigit():
         raise BackendError(f"The host to go through, {jump!r}, has no valid port.", "USER@HOST:PORT.")
-    return HostAddress(name, user or None, int(port) if port else None, config_file=config_file, profile=profile)
+    number = int(port) if port else None
+    return HostAddress(name, user or None, number, config_file=config_file, profile=profile, spelling=jump)
 
 
 def _parts(text: str) -> tuple[str, str, str]:

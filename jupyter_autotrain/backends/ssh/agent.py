@@ -87,6 +87,7 @@ class Agent:
             "get": lambda request: agent_files.piece(
                 self._directory(request["job"]), request["path"], request["offset"]
             ),
+            "locate": lambda request: [sys.path[0], str(self._directory(request["job"]))],
             "cancel": self._cancel,
             "remove": lambda request: agent_experiments.remove_job(self._directory(request["job"])),
             "endpoint": self._endpoint,

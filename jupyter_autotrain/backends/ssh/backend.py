@@ -118,7 +118,7 @@ class SshBackend(HostChecks):
         """Have the agent of a host start a supervisor under this name; `layout` where it is one of several."""
         number = job.removeprefix(self.job_name(trial.job_id))
         before = trial.resume_attempt
-        earlier = "" if before is None else self.job_name(f"{trial.experiment_id}-{trial.number}-{before}") + number
+        earlier = "" if before is None else self.job_name(trial.job_id_of(before)) + number
         self._starter.start(node, StartedJob(job, earlier, layout), trial, secrets)
 
     def job_name(self, job_id: str) -> str:

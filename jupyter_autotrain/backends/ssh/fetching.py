@@ -6,12 +6,13 @@ import base64
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import IO, Final, cast
 
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.errors import BackendError
 
 PART = ".part"
+_LARGE_BYTES: Final = 1 << 20  # larger files come on a channel of their own
 
 
 def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
@@ -24,7 +25,7 @@ def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
     try:
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not isinstance(found, Mapping):
-            _fetch_file(link, job, path, target)
+            _fetch_file(link, job, path, cast("int", found), target)
             return
         target.mkdir(mode=0o700, exist_ok=True)
         for name, size in found.items():
@@ -32,7 +33,7 @@ def fetch(link: HostLink, job: str, path: str, target: Path) -> None:
             if size == -1:
                 goal.mkdir(mode=0o700, parents=True, exist_ok=True)
             else:
-                _fetch_file(link, job, os.path.normpath(f"{path}/{name}"), goal)
+                _fetch_file(link, job, os.path.normpath(f"{path}/{name}"), cast("int", size), goal)
     except OSError as error:
         raise BackendError(f"{path} of job {job} cannot be written to {target}: {error.strerror}.") from error
 
@@ -55,11 +56,20 @@ def _inside(target: Path, name: str) -> Path:
     return goal
 
 
-def _fetch_file(link: HostLink, job: str, path: str, goal: Path) -> None:
+def _fetch_file(link: HostLink, job: str, path: str, size_bytes: int, goal: Path) -> None:
     """Copy a file; what was cut goes on where it ended, since files of an ended trial do not change."""
     part = goal.with_name(f"{goal.name}{PART}")
-    flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-    with os.fdopen(os.open(part, flags, 0o600), "ab") as file:
-        while data := base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=file.tell()))):
-            file.write(data)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with os.fdopen(os.open(part, flags, 0o600), "r+b") as file:
+        if size_bytes > _LARGE_BYTES:
+            link.receive_file(job, path, file)
+        else:
+            _ask_for(link, job, path, file)
     part.replace(goal)
+
+
+def _ask_for(link: HostLink, job: str, path: str, file: IO[bytes]) -> None:
+    """Complete a small file by the agent's answers."""
+    offset = file.seek(0, os.SEEK_END)
+    while data := base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=offset))):
+        offset += file.write(data)

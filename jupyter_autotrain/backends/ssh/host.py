@@ -9,7 +9,7 @@ import shutil
 import socket
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -35,6 +35,7 @@ class ResolvedHost:
 
     Attributes:
         name: As the user calls it.
+        trusted_as: What `backends trust` calls it: of a host in between with user and port.
         key_name: What its key is filed under in `known_hosts`.
         known_hosts: Files of known keys.
         trust_file: The one of them that a key is added to; "" where the user has none.
@@ -55,6 +56,7 @@ class ResolvedHost:
     key_name: str
     key_files: tuple[str, ...]
     known_hosts: tuple[str, ...]
+    trusted_as: str = field(default="", compare=False)
     trust_file: str = ""
     jumps: tuple[str, ...] = ()
     proxy_command: str = ""
@@ -64,6 +66,12 @@ class ResolvedHost:
     only_key_files: bool = False
     public_key_files: tuple[str, ...] = ()
     certificates: tuple[str, ...] = ()
+
+    @property
+    def key_name_without_port(self) -> str:
+        """What its key may be filed under too, as OpenSSH has it; "" where that is `key_name` itself."""
+        named, bracket, _ = self.key_name.removeprefix("[").rpartition("]:")
+        return named if bracket else ""
 
 
 def resolve(address: HostAddress) -> ResolvedHost:
@@ -109,6 +117,7 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
     jumps = first("proxyjump")
     return ResolvedHost(
         name=address.name,
+        trusted_as=address.spelling or address.name,
         profile=address.profile,
         hostname=hostname,
         port=port,

@@ -18,12 +18,13 @@ def fingerprint(key: HostKey) -> str:
     return f"SHA256:{base64.b64encode(digest).decode().rstrip('=')}"
 
 
-def unknown(name: str, profile: str, key_type: str, shown: str) -> HostKeyError:
+def unknown(host: ResolvedHost, key_type: str, shown: str) -> HostKeyError:
     """A host that was never trusted; says which command trusts it."""
     return HostKeyError(
-        f"The host key of {name} is not known: {key_type} {shown}.",
+        f"The host key of {host.name} is not known: {key_type} {shown}.",
         "A key that you have trusted before.",
-        f"If that is the host's own fingerprint, run: %autotrain backends trust {profile} {name} {shown}",
+        "If that is the host's own fingerprint, run: "
+        f"%autotrain backends trust {host.profile} {shlex.quote(host.trusted_as)} {shown}",
     )
 
 

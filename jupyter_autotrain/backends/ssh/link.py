@@ -9,9 +9,11 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
+from typing import IO, cast
 
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
 from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
+from jupyter_autotrain.backends.ssh.file_channel import RemoteFile
 from jupyter_autotrain.backends.ssh.sending import FolderManifest
 from jupyter_autotrain.backends.ssh.sent_folders import SentFolders
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
@@ -104,6 +106,15 @@ class HostLink:
         connection = self.connection()
         try:
             return connection.folders.send(folder, root, kind, progress)
+        except LinkLostError as error:
+            raise self.lost(connection, error) from error
+
+    def receive_file(self, job: str, path: str, part: IO[bytes]) -> None:
+        """Complete a part of a file of a job, on a channel of its own; errors as `ask`, and as `RemoteFile.receive`."""
+        code, directory = cast("list[str]", self.ask("locate", job=job))
+        connection = self.connection()
+        try:
+            RemoteFile(self.name, code, directory, path).receive(connection.transport, self.config.python, part)
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 

@@ -8,8 +8,8 @@ import tempfile
 from pathlib import Path
 
 from jupyter_autotrain.backends.ssh import host_keys
-from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.host import resolve
+from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
+from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -19,6 +19,7 @@ SAFE = (
     "-o", "UpdateHostKeys=no", "-o", "ForwardX11=no", "-o", "ForwardAgent=no", "-o", "ClearAllForwardings=yes",
     "-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-T",
 )  # fmt: skip
+_LOGGING_IN = re.compile(r"Authenticating to (\S+):(\d+) as ")
 _FINGERPRINT = re.compile(r"Server host key: (\S+) (SHA256:\S+)")
 
 
@@ -34,24 +35,35 @@ def host_key(address: HostAddress) -> HostKey:
             "-o", f"UserKnownHostsFile={shown}", "-o", "GlobalKnownHostsFile=none", "-o", "HashKnownHosts=no",
             "-o", "StrictHostKeyChecking=accept-new", "-o", "PreferredAuthentications=none", "-o", "ControlPath=none",
         )  # fmt: skip
-        argv = ["ssh", *address.ssh_options(), *only_look, *SAFE, "--", address.name, "true"]
-        asked = subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        argv = ["ssh", *address.ssh_options(), *only_look, *SAFE, "-v", "--", address.name, "true"]
+        # Without a terminal: there the `ssh` that connects to a host in between would ask whether to trust it.
+        asked = subprocess.run(
+            argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, start_new_session=True
+        )
         if not shown.exists():
             raise explain(address, asked.stderr)
         _, key_type, base64 = shown.read_text(encoding="ascii").splitlines()[0].split()[:3]
         return HostKey(key_type, base64)
 
 
+def _unknown_one(address: HostAddress, said: str) -> ResolvedHost:
+    """The host whose key is not known: this one, or one in between."""
+    host = resolve(address)
+    between = [resolve(jump_address(jump, address.config_file, address.profile)) for jump in host.jumps]
+    *_, (hostname, port) = _LOGGING_IN.findall(said) or [("", "")]
+    return next((hop for hop in between if (hop.hostname, str(hop.port)) == (hostname, port)), host)
+
+
 def explain(address: HostAddress, said: str) -> BackendUnavailableError:
     """Why `ssh` did not connect, from what it printed with `-v`."""
-    shown = _FINGERPRINT.search(said)
-    key_type, fingerprint = shown.groups() if shown else ("", "")
+    shown = _FINGERPRINT.findall(said)
+    key_type, fingerprint = shown[-1] if shown else ("", "")
     if "HOST IDENTIFICATION HAS CHANGED" in said:
         return host_keys.changed(resolve(address), key_type, fingerprint)
     if "marked as revoked" in said or "REVOKED HOST KEY" in said:
         return host_keys.revoked(address.name, key_type, fingerprint)
     if "host key is known for" in said or "Host key verification failed" in said:
-        return host_keys.unknown(address.name, address.profile, key_type, fingerprint)
+        return host_keys.unknown(_unknown_one(address, said), key_type, fingerprint)
     lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("debug", "OpenSSH_"))]
     why = lines[-1].strip() if lines else "it gave no reason"
     if "Permission denied" in said:

@@ -26,6 +26,7 @@ from jupyter_autotrain.backends.ssh.transport import (
 from jupyter_autotrain.errors import BackendUnavailableError
 
 _LINK_LOST = 255  # the exit code of `ssh` itself
+_MASTER_S = 4 * CONNECT_S  # to connect, through hosts in between
 _UNUSED_S = 30  # a master whose owner was killed ends itself after this
 # Without its master, `ssh` would connect by itself: slowly, without our knowing, and even after a lost connection.
 _ONLY_SHARED = (
@@ -73,10 +74,17 @@ class OpenSshTransport:
         """Begin a master that goes to the background once authenticated, and holds none of our pipes there."""
         argv = [*self._argv(), "-M", "-N", "-f", "-o", f"ControlPersist={_UNUSED_S}", "-v", "--", self.name]
         with (self._folder / "messages").open("w+b") as messages:
-            begun = subprocess.run(
-                argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages, check=False,
-                timeout=4 * CONNECT_S,
-            )  # fmt: skip
+            try:
+                begun = subprocess.run(
+                    argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=messages, check=False,
+                    timeout=_MASTER_S, start_new_session=True,
+                )  # fmt: skip
+            except subprocess.TimeoutExpired:
+                raise BackendUnavailableError(
+                    f"{self.name} has not let you in within {_MASTER_S:.0f} s.",
+                    "A host that answers, and hosts in between that ask nothing.",
+                    f"Run `ssh {self.name} true` in a terminal until it asks for nothing.",
+                ) from None
             messages.seek(0)
             said = messages.read().decode(errors="replace")
         if begun.returncode != 0:

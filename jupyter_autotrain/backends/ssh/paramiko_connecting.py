@@ -194,7 +194,9 @@ class _KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # th
             raise host_keys.changed(self._host, shown.type, fingerprint)
         if self._known.has_authority:
             raise host_keys.not_certified(name, shown.type, fingerprint)
-        raise host_keys.unknown(name, self._host.profile, shown.type, fingerprint)
+        if shown in known_keys(self._host.known_hosts, self._host.key_name_without_port).keys:
+            return
+        raise host_keys.unknown(self._host, shown.type, fingerprint)
 
 
 @contextlib.contextmanager

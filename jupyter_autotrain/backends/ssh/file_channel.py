@@ -1,0 +1,102 @@
+"""Bringing one large file from a host, on a channel of its own; the other end is `agent_streaming`."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from typing import IO
+
+from jupyter_autotrain.backends.ssh.transport import Channel, Transport, start
+from jupyter_autotrain.errors import BackendError
+
+_BLOCK_BYTES = 1 << 20
+_DIGEST_CHARACTERS = 64
+_PROGRAM = (
+    "import sys; sys.path.insert(0, {code!a}); from jupyter_autotrain.backends.ssh import agent_streaming; "
+    "agent_streaming.main({directory!a}, {path!a}, {offset})\n"
+)
+
+
+class RemoteFile:
+    """A file of a trial on a host.
+
+    Args:
+        name: The host, for messages.
+        code: The folder of our code there.
+        directory: The trial directory there.
+        path: The file in it.
+    """
+
+    def __init__(self, name: str, code: str, directory: str, path: str) -> None:
+        self._name = name
+        self._code = code
+        self._directory = directory
+        self._path = path
+
+    def receive(self, transport: Transport, python: str, part: IO[bytes]) -> None:
+        """Complete a part of the file; what is in it already is not sent again.
+
+        Raises:
+            LinkLostError: The connection is gone; what has arrived stays for the next attempt.
+            BackendError: The file cannot be read there, or has changed since the part was begun.
+            OSError: The part cannot be written.
+        """
+        argv = [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.readline())"]
+        channel = start(transport, argv, self._name)
+        try:
+            is_same = self._append(channel, part)
+        except EOFError:
+            said = channel.stderr().decode(errors="replace").strip().splitlines()
+            why = said[-1] if said else "it ended early"
+            raise BackendError(f"{self._path} cannot be read on {self._name}: {why}.") from None
+        finally:
+            channel.close()
+        if not is_same:
+            part.truncate(0)
+            raise BackendError(
+                f"{self._path} on {self._name} has changed since its first part came.",
+                "A file that stays as it is.",
+                "Pull it again: it is brought from its beginning then.",
+            )
+
+    def _append(self, channel: Channel, part: IO[bytes]) -> bool:
+        """Take the bytes that come; gives whether the whole has the digest that comes after them."""
+        total = hashlib.sha256()
+        while block := part.read(_BLOCK_BYTES):
+            total.update(block)
+        offset = part.tell()
+        program = _PROGRAM.format(code=self._code, directory=self._directory, path=self._path, offset=offset)
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and its standard error says why
+            channel.send(program.encode())
+        stream = _Stream(channel)
+        left = int(stream.line()) - offset
+        while left > 0:
+            piece = stream.piece(left)
+            part.write(piece)
+            total.update(piece)
+            left -= len(piece)
+        digest = b""
+        while len(digest) < _DIGEST_CHARACTERS:
+            digest += stream.piece(_DIGEST_CHARACTERS - len(digest))
+        return digest.decode() == total.hexdigest()
+
+
+class _Stream:
+    """What a channel prints, in pieces of the size asked for; EOFError where it ends before."""
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self._rest = b""
+
+    def piece(self, most_bytes: int) -> bytes:
+        data = self._rest or self._channel.receive()
+        if not data:
+            raise EOFError
+        self._rest = data[most_bytes:]
+        return data[:most_bytes]
+
+    def line(self) -> bytes:
+        found = b""
+        while not found.endswith(b"\n"):
+            found += self.piece(1)
+        return found
