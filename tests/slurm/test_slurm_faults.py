@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import stat
 import subprocess
 from collections.abc import Callable
@@ -288,6 +289,21 @@ def test_a_workdir_of_its_own_holds_all_that_the_nodes_need(make: Make, home: Ho
     assert not (home.root / "slurm").exists()
     receipt = backend.cancel(ref, 1.0)
     assert "it had ended before" in receipt.note
+    wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
+    backend.remove_experiments(["e1"])
+    assert list((tmp_path / "shared" / "jobs").glob("*/*")) == []
+
+
+def test_a_trial_that_was_elsewhere_goes_on_from_its_checkpoints_in_a_workdir(
+    make: Make, home: Home, tmp_path: Path
+) -> None:
+    saved = home.trial("e1", 1, 1) / wire.CHECKPOINTS / "step-000000000010.pkl"
+    saved.parent.mkdir(parents=True)
+    saved.write_bytes(pickle.dumps(10))
+    backend = make(workdir=str(tmp_path / "shared"))
+    ref = start(backend, home, "print('from', checkpoint.load(0))", attempt=2, resume_attempt=1)
+    assert end(backend, ref).state is TrialState.SUCCEEDED
+    assert read(backend, ref) == b"from 10\n"
     wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
     backend.remove_experiments(["e1"])
     assert list((tmp_path / "shared" / "jobs").glob("*/*")) == []

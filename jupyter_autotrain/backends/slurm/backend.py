@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.local import trial_directory
-from jupyter_autotrain.backends.slurm import job_script
+from jupyter_autotrain.backends.slurm import checkpoints, job_script
 from jupyter_autotrain.backends.slurm.batching import Batcher
 from jupyter_autotrain.backends.slurm.cluster import Cluster
 from jupyter_autotrain.backends.slurm.local_cluster import LocalCluster
@@ -127,12 +127,10 @@ class SlurmBackend:
         """What stands in `trial.json`; the login node fills in what is empty."""
         local = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         directory = self._cluster.ref_data(trial.job_id)["directory"]
-        before = trial.resume_attempt
-        earlier = f"{trial.experiment_id}-{trial.number}-{before}"
         return {
             **local, **(_elsewhere(trial, local) if self._profile.options.get("via") else {}),
             **_given_python(self._profile), "directory": directory, "gpus": [],
-            "resume_from": "" if before is None else self._cluster.ref_data(earlier)["directory"],
+            "resume_from": checkpoints.folder_there(self._cluster, trial),
         }  # fmt: skip
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
@@ -140,7 +138,7 @@ class SlurmBackend:
         limit_bytes = cast("int | None", self._options(trial).get("data_cache_limit"))
         content = {
             **self._content(trial, placement), "bundle": self._cluster.send_bundle(trial),
-            **self._cluster.place_data(trial, limit_bytes),
+            **self._cluster.place_data(trial, limit_bytes), **checkpoints.have(self._cluster, trial, self._context),
         }  # fmt: skip
         data = self._cluster.ref_data(trial.job_id)
         reuse = job_script.pilots(trial, self._options(trial))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Protocol
 
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef
@@ -42,6 +43,10 @@ class Cluster(Protocol):
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Make the bundle of a trial available to the nodes; gives its path there."""
+        ...
+
+    def send_checkpoints(self, kept: Path, job_id: str) -> str:
+        """Make checkpoints that the home has of a job elsewhere available to the nodes; gives their path there."""
         ...
 
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:

@@ -66,6 +66,10 @@ class RemoteCluster:
         """Send it, unless it is there."""
         return self._link.sent.send_bundle(self._context.bundle(trial))
 
+    def send_checkpoints(self, kept: Path, job_id: str) -> str:  # noqa: ARG002 - its cache knows them by their content
+        """Send them, unless they are there."""
+        return self._link.sent.send_checkpoints(kept)
+
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:
         """Send it, unless it is there."""
         job = str(self.ref_data(trial.job_id)["directory"])

@@ -28,7 +28,7 @@ from jupyter_autotrain.backends.slurm_login import (
 )
 from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry, Task
 from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.core import files
 from jupyter_autotrain.errors import BackendError
 
 _LOCK = "submit.lock"
@@ -146,7 +146,7 @@ class SlurmController:
             if trial.get(name) == "":
                 trial[name] = str(self._root / folder)
         if trial["resume_from"]:
-            trial["resume_from"] = str(self._directory(trial["resume_from"]) / wire.CHECKPOINTS)
+            trial["resume_from"] = str(self._directory(trial["resume_from"]))
         return {**task, "directory": directory, "trial": trial}
 
     def _is_known(self, directory: Path) -> bool:
