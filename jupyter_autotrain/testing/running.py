@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import threading
 
 import pytest
@@ -180,6 +181,15 @@ class RunningContract(BackendHarness):
         first = trial_of(home, code)
         self.finish(backend, backend.submit(first, Placement(), {}))
         ref, _ = self.run(backend, home, code, attempt=2, resume_attempt=1)
+        assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
+
+    def test_a_second_attempt_goes_on_from_what_another_backend_left_in_the_home(
+        self, backend: Backend, home: Home
+    ) -> None:
+        saved = home.trial("e1", 1, 1) / wire.CHECKPOINTS / "step-000000000010.pkl"
+        saved.parent.mkdir(mode=0o700, parents=True)
+        saved.write_bytes(pickle.dumps(10))
+        ref, _ = self.run(backend, home, "print('from', checkpoint.load(0))", attempt=2, resume_attempt=1)
         assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
 
     def test_data_and_shipped_files_are_there(self, backend: Backend, home: Home) -> None:

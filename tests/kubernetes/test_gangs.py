@@ -107,3 +107,24 @@ def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
     assert "did not give it 3 nodes at the same time within 3 s" in status.reason
     wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone")
     wait_until(lambda: not cluster.store.list(JOBS, "default")[0], "the job that is deleted")
+
+
+@pytest.fixture
+def slow_python(tmp_path: Path) -> dict[str, object]:
+    """An interpreter that takes long to start: meanwhile, as the first process of a container, it ignores SIGTERM."""
+    path = tmp_path / "python"
+    path.write_text("#!/bin/sh\ntrap '' TERM\nsleep 60\n")
+    path.chmod(0o755)
+    return {"python": "/image/python", "volumes": [{"path": "/image", "host_path": str(tmp_path)}]}
+
+
+@pytest.mark.parametrize("start_timeout", [0.5])
+def test_pods_of_a_gang_that_gives_up_end_soon_although_their_python_has_not_started(
+    backends: list[KubernetesBackend], homes: list[Home], cluster: KubernetesLab, slow_python: dict[str, object]
+) -> None:
+    backend = backends[0]
+    trial = trial_of(homes[0], WAITS, resources=Resources(cpus=WHOLE_NODE, nodes=3), options=slow_python)
+    ref = backend.submit(trial, Placement(), {})
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end", within_s=60)
+    assert "did not give it 3 nodes at the same time" in backend.poll([ref])[0].reason
+    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone", within_s=15)

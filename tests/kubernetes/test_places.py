@@ -78,6 +78,19 @@ def ended(backend: KubernetesBackend, ref: JobRef) -> tuple[JobStatus, str]:
     return backend.poll([ref])[0], "".join(texts)
 
 
+def test_a_user_other_than_root_keeps_checkpoints_on_the_volume(
+    cluster: KubernetesLab, home: Home, shared: Path
+) -> None:
+    shared.chmod(0o777)
+    shared.parent.chmod(0o755)
+    options = {"storage": {"host_path": str(shared)}, "security_context": {"runAsUser": 1000, "runAsGroup": 1000}}
+    with backend_on(cluster, home, **options) as backend:
+        status, text = run(backend, trial_of(home, f"import os\nprint(os.getuid())\n{SAVES}"))
+        assert (status.state, text) == (TrialState.SUCCEEDED, "1000\nfrom None\n"), status.reason
+        status, text = run(backend, trial_of(home, SAVES, attempt=2, resume_attempt=1))
+        assert text == "1000\nfrom {'step': 1}\n", status
+
+
 def big_file(tmp_path: Path) -> Path:
     path = tmp_path / "big.bin"
     path.write_bytes(os.urandom(BIG_BYTES))

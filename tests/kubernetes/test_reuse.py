@@ -67,6 +67,20 @@ def _all_ended(cluster: KubernetesLab) -> bool:
     return all(pod["status"].get("phase") == "Succeeded" for pod in cluster.store.list(PODS, "default")[0])
 
 
+def test_a_trial_that_waits_gets_another_pod_while_the_first_one_runs_a_trial(
+    cluster: KubernetesLab, home: Home
+) -> None:
+    backend = make(cluster, home, reuse=2)
+    waits = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.05)"
+    try:
+        for number in (1, 2):
+            ref = backend.submit(trial_of(home, waits, number=number), Placement(), {})
+            at = Cursor(ref, wire.STDOUT, 0)
+            wait_until(lambda at=at: backend.read([at])[0].data == b"begun\n", "its begin", within_s=30)
+    finally:
+        backend.close()
+
+
 @long
 def test_a_trial_in_a_long_running_pod_is_cancelled_and_the_pod_goes_on(home: Home, backend: KubernetesBackend) -> None:
     waits = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"

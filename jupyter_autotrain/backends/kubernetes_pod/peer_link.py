@@ -11,6 +11,7 @@ import json
 import secrets
 import select
 import socket
+from collections.abc import Iterator
 from typing import Any
 
 _WAIT_S = 10.0  # for a peer that does not take or say what it should
@@ -45,12 +46,12 @@ class PeerLink:
         except OSError:
             self.is_closed = True
 
-    def received(self) -> list[dict[str, Any]]:
-        """The messages that have come; without waiting."""
+    def received(self) -> Iterator[dict[str, Any]]:
+        """The messages that have come, without waiting; whoever takes only some finds the others the next time."""
         while not self.is_closed and select.select([self._socket], [], [], 0)[0]:
             self._take()
-        *lines, self._buffer = self._buffer.split(b"\n")
-        return [_message(line) for line in lines if line]
+        while b"\n" in self._buffer:
+            yield self._next()
 
     def receive(self) -> dict[str, Any]:
         """The next message.
@@ -62,8 +63,12 @@ class PeerLink:
             if self.is_closed:
                 raise ConnectionError("the other pod has closed the connection")
             self._take()
+        return self._next()
+
+    def _next(self) -> dict[str, Any]:
         line, _, self._buffer = self._buffer.partition(b"\n")
-        return _message(line)
+        found = json.loads(line)
+        return found if isinstance(found, dict) else {}
 
     def _take(self) -> None:
         try:
@@ -79,11 +84,6 @@ class PeerLink:
         """Close the connection."""
         self.is_closed = True
         self._socket.close()
-
-
-def _message(line: bytes) -> dict[str, Any]:
-    found = json.loads(line)
-    return found if isinstance(found, dict) else {}
 
 
 def _proof(token: str, nonce: str) -> str:

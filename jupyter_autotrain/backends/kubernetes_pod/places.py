@@ -4,6 +4,7 @@ from __future__ import annotations
 
 CODE = "/autotrain/code"  # what was sent, read-only
 RUN = "/autotrain/run"  # what the pod makes of it
+TRIAL_DIRECTORY = f"{RUN}/trial"
 AGENT = "/autotrain/agent"  # in memory: what the pod runs, unpacked
 AGENT_ARCHIVE = "agent.zip"
 BUNDLE_ARCHIVE = "bundle.tar.gz"

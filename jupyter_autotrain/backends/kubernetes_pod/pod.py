@@ -12,11 +12,10 @@ import signal
 import sys
 import tarfile
 import time
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing, rendezvous, rescaling
+from jupyter_autotrain.backends.kubernetes_pod import layout, places, preparing, rendezvous, rescaling, supervisor_child
 from jupyter_autotrain.backends.kubernetes_pod.peers import PeersError
 from jupyter_autotrain.backends.kubernetes_pod.pod_part import StatusFile
 from jupyter_autotrain.backends.kubernetes_pod.relay import Relay
@@ -24,7 +23,7 @@ from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.errors import DataError
-from jupyter_autotrain.worker import fields, supervisor_main, trial_lock
+from jupyter_autotrain.worker import fields
 
 _LEAST_PAUSE_S = 0.01
 _MOST_PAUSE_S = 0.1
@@ -177,20 +176,7 @@ class Pod:
         wire.write_atomically(f"{self._directory}/{wire.TRIAL_FILE}", json.dumps(trial).encode(), sync=False)
         secrets = {name: self._environ[name] for name in fields.strings(trial.get("secrets")) if name in self._environ}
         self._has_begun = True
-        pid = os.fork()
-        if pid:
-            return pid
-        try:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.setsid()
-            os.chdir(self._directory)
-            lock = trial_lock.acquire()
-            if lock is not None:  # else an earlier container of this pod has run it
-                supervisor_main.supervise(trial, {**self._variables(trial), **secrets}, lock)
-        except BaseException:  # noqa: BLE001 - the log of the pod says it, whatever it is
-            traceback.print_exc()
-        finally:
-            os._exit(0)
+        return supervisor_child.start(trial, self._directory, {**self._variables(trial), **secrets})
 
     def _follow(self) -> None:
         """Relay until the supervisor has ended."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -89,6 +90,21 @@ def test_a_patch_is_merged_last_and_says_what_it_replaced() -> None:
     found = rendered({"queue": "team-a", "patch": patch})
     assert found.objects[0]["spec"] == {"backoffLimit": 3, "suspend": True, "template": TEMPLATE}
     assert found.notes == ("`patch` replaces spec.backoffLimit.",)
+
+
+@pytest.mark.parametrize(
+    ("patch", "found", "expected"),
+    [
+        ({"spec": [1]}, "spec is [1]", "a mapping"),
+        ({"metadata": {"labels": "a"}}, "metadata.labels is 'a'", "a mapping"),
+        ({"spec": {"template": {"spec": {"containers": {}}}}}, "spec.template.spec.containers is {}", "a list"),
+    ],
+)
+def test_a_patch_of_another_type_is_refused_with_its_key_and_what_was_expected(
+    patch: dict, found: str, expected: str
+) -> None:
+    with pytest.raises(BackendError, match=re.escape(f"`patch`: {found}.\nExpected {expected}")):
+        rendered({"patch": patch})
 
 
 @pytest.mark.parametrize(

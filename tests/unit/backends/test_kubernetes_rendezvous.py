@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from jupyter_autotrain.backends.kubernetes_pod import first_node, pod_part, rendezvous
+from jupyter_autotrain.backends.kubernetes_pod.peer_link import accept
 from jupyter_autotrain.backends.kubernetes_pod.peers import PeersError
 from jupyter_autotrain.backends.kubernetes_pod.pod_part import StatusFile
 from jupyter_autotrain.backends.kubernetes_pod.rendezvous import Part
@@ -163,6 +164,20 @@ def test_mpiexec_on_node_0_has_its_daemons_run_on_the_others(make: Callable[...,
     pods.say(2, "SUCCEEDED")
     pods.finish(1, 2)
     pods.advance_until((pods.folder / "0" / wire.LAUNCH_ENDED_FILE).exists)
+
+
+def test_what_node_0_asks_right_after_it_has_told_the_layout_is_done(make: Callable[..., Pods]) -> None:
+    pods = make(2)
+    pods.parts.pop(0).finish(pods.status(0))
+    with socket.create_server(("127.0.0.1", pod_part.PORT)) as listener:
+        thread = threading.Thread(target=pods.join, args=(1,))
+        thread.start()
+        connected, _ = listener.accept()
+    accept(connected, "known")
+    connected.sendall(b'{"endpoints": [["127.0.0.1", []]]}\n{"launch": "orted one"}\n')
+    thread.join(timeout=60)
+    pods.advance_until(lambda: pods.text(1, wire.LAUNCH_FILE) == "orted one")
+    connected.close()
 
 
 def test_the_other_nodes_may_end_after_the_supervisor_of_node_0_has_cleared_its_control_folder(

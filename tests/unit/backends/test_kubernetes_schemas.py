@@ -105,7 +105,10 @@ def server(request: pytest.FixtureRequest) -> Server:
 
 
 def test_all_faults_are_named_with_their_path_and_the_nearest_match(server: Server) -> None:
-    containers = [{"name": "trial", "imge": "x", "image": 3}, {"name": "b", "limits": {"cpu": 2}, "port": []}]
+    containers = [
+        {"name": "trial", "imge": "x", "image": 3},
+        {"name": "b", "limits": {"cpu": 2, "gpu": [1]}, "port": []},
+    ]
     pod = {"containers": containers, "hostNetwork": "yes", "nodeSelector": {"a": True}, "restartPolicy": "never"}
     manifest = job(paralelism=2, backoffLimit=-1, name="A1", size=[], template=pod)
     assert schemas(server).faults({**manifest, "spek": {}}) == [
@@ -115,6 +118,7 @@ def test_all_faults_are_named_with_their_path_and_the_nearest_match(server: Serv
         "Job spec.size: []; expected an integer or text",
         "Job spec.template.containers[trial].imge: unknown field; did you mean 'image'?",
         "Job spec.template.containers[trial].image: 3; expected text",
+        "Job spec.template.containers[b].limits.gpu: [1]; expected text or a number",
         "Job spec.template.containers[b].port: []; expected an integer or text",
         "Job spec.template.hostNetwork: 'yes'; expected true or false",
         "Job spec.template.nodeSelector.a: True; expected text",

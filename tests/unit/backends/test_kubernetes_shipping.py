@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import has_volume
-from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream, trial_needs, volume_storage
+from jupyter_autotrain.backends.kubernetes.storage import loader_pod, shipping, tar_stream, trial_needs, volume_storage
 from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
@@ -74,6 +74,19 @@ def test_what_s3_does_not_take_in_one_piece_is_refused_before_it_is_sent(tmp_pat
     assert "5.37 GB" in caught.value.found
     assert "one piece" in caught.value.expected
     assert "{pvc: NAME}" in caught.value.action
+
+
+def test_the_pod_that_writes_to_a_volume_is_the_user_of_trials_who_read_there() -> None:
+    options = {
+        "storage": {"pvc": "x"}, "service_account": "trainer",
+        "security_context": {"runAsUser": 1000, "readOnlyRootFilesystem": True},
+    }  # fmt: skip
+    spec = loader_pod.manifest(options, "python:3.12", {"name": "l"}, {"agent.zip": "a"})["spec"]
+    (container,) = spec["containers"]
+    assert spec["securityContext"] == {"runAsUser": 1000}
+    assert container["securityContext"] == {"readOnlyRootFilesystem": True}
+    assert spec["serviceAccountName"] == "trainer"
+    assert {"name": "agent", "mountPath": places.AGENT} in container["volumeMounts"]
 
 
 def test_where_this_machine_has_the_volume_mounted_pods_find_the_archive_unpacked(tmp_path: Path) -> None:

@@ -110,7 +110,14 @@ def _texts(value: JsonValue) -> list[str]:
 
 
 @pytest.mark.parametrize("key", ["python", "workdir"])
-def test_a_path_on_a_host_has_no_variables_which_no_shell_would_read_there(key: str) -> None:
-    profile = Profile("lab", "ssh", {"hosts": ["gpu1"], key: "/scratch/$USER/at"})
-    with pytest.raises(BackendError, match="expected a path without variables"):
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/scratch/$USER/at", "expected a path without variables"),
+        ("~ada/at", "expected a path that begins with / or ~/"),
+    ],
+)
+def test_a_path_on_a_host_has_nothing_that_a_shell_would_have_to_read_there(key: str, path: str, told: str) -> None:
+    profile = Profile("lab", "ssh", {"hosts": ["gpu1"], key: path})
+    with pytest.raises(BackendError, match=told):
         backends.create(profile, BackendContext(Home(Path("/nonexistent"))))

@@ -97,6 +97,7 @@ class ApiConnection:
         Raises:
             BackendUnavailableError: There is no answer.
         """
+        await self._connected()  # says what to install where there is no aiohttp
         import aiohttp  # noqa: PLC0415 - takes 15 MB, which only a manager with a cluster pays
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=read_s)
@@ -104,7 +105,7 @@ class ApiConnection:
             access = await self._connected()
             self.requests += 1
             try:
-                async with self._open_session().request(
+                async with await self._open_session().request(
                     method, f"{access.host}{path}", params=query, data=data, timeout=timeout,
                     headers={**_authorization(access), **(headers or {})}, ssl=_tls(access),
                     server_hostname=access.server_name or None, proxy=access.proxy or None,
@@ -141,6 +142,7 @@ class ApiConnection:
         import aiohttp  # noqa: PLC0415 - as above
 
         try:
+            _free_write_buffer(answer)
             async for data in answer.content.iter_any():
                 yield data
         except (aiohttp.ClientError, TimeoutError, OSError):
@@ -156,9 +158,9 @@ class ApiConnection:
             ApiRefusedError: The server refuses.
             BackendUnavailableError: It does not answer.
         """
+        access = await self._connected()
         import aiohttp  # noqa: PLC0415 - as above
 
-        access = await self._connected()
         self.requests += 1
         try:
             async with self._open_session().ws_connect(
@@ -210,6 +212,14 @@ class ApiConnection:
             await asyncio.sleep(_CLOSE_S)
         self._session = None
         self._loading = None
+
+
+def _free_write_buffer(answer: aiohttp.ClientResponse) -> None:
+    """The ticket that a server sends has OpenSSL hold 16 KiB until something is written: a follow writes nothing."""
+    transport = answer.connection.transport if answer.connection is not None else None
+    tls = transport.get_extra_info("ssl_object") if transport is not None else None
+    if tls is not None:
+        tls.write(b"")
 
 
 def _authorization(access: Access) -> dict[str, str]:

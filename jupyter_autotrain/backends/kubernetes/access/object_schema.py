@@ -18,6 +18,7 @@ _MOST_KNOWN = 8  # names that are listed where none is near
 _PRESERVE = "x-kubernetes-preserve-unknown-fields"
 _INT_OR_STRING = "x-kubernetes-int-or-string"
 _QUANTITY = ".resource.Quantity"
+_QUANTITY_SCHEMA: JsonObject = {"oneOf": [{"type": "string"}, {"type": "number"}]}  # version 2 says text only
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "object": (Mapping,), "array": (list, tuple), "string": (str,), "integer": (int,), "number": (int, float),
     "boolean": (bool,),
@@ -53,7 +54,7 @@ class ObjectSchema:
                 others = {key: value for key, value in merged.items() if key != "$ref"}
                 merged = {**self.definitions.get(name, {_PRESERVE: True}), **others}
                 if name.endswith(_QUANTITY):
-                    return {}  # a text or a number; version 2 says text only
+                    return _QUANTITY_SCHEMA
             elif isinstance(parts, Sequence) and len(parts) == 1 and not isinstance(parts, str):
                 others = {key: value for key, value in merged.items() if key != "allOf"}
                 merged = {**cast("JsonObject", parts[0]), **others}

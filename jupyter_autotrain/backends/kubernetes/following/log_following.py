@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -56,7 +55,7 @@ class LogFollower:
         self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, life: Callable[[], PodLife],
         on_news: Callable[[], None], job_id: str = "",
     ) -> None:  # fmt: skip
-        self.printed: deque[str] = deque(maxlen=_MOST_LINES)
+        self.printed: list[str] = []
         self.is_read_out = False
         self.fault = ""
         self._api = api
@@ -131,7 +130,7 @@ class LogFollower:
             self._last_time = time
             frame = frames.decode(text)
             if frame is None:
-                self.printed.append(text[:_MOST_LINE])
+                self.printed = [*self.printed, text[:_MOST_LINE]][-_MOST_LINES:]
             elif pending is not None and pending.goes_on_in(frame):
                 pending.data += frame.data
             else:

@@ -39,6 +39,7 @@ class GangKeeper(Keeper):
         super().__init__(api, view, jobs, on_change)
         self._gate = gate
         self._ending = EndingPods(api)
+        self._given_up: list[TrackedJob] = []  # as long as they have pods
 
     async def _look(self) -> None:
         found: dict[str, tuple[TrackedJob, Gang]] = {}
@@ -49,8 +50,9 @@ class GangKeeper(Keeper):
                 found[gang.name] = (job, gang)
             elif gang is None and any(text(pod, "spec", "nodeName") for pod in self._view.pods_of(job)):
                 others += 1
+        self._given_up = [job for job in self._given_up if self._view.pods_of(job)]
         leaving = [job for job, gang in found.values() if gang.is_leaving and not job.has_begun_anywhere()]
-        await self._ending.hasten(pod for job in leaving for pod in self._view.pods_of(job))
+        await self._ending.hasten(pod for job in (*leaving, *self._given_up) for pod in self._view.pods_of(job))
         for step in self._gate.decide([gang for _, gang in found.values()], others):
             await self._do(found[step.name][0], step)
 
@@ -63,6 +65,7 @@ class GangKeeper(Keeper):
     async def _do(self, job: TrackedJob, step: Step) -> None:
         if step.action is Action.GIVE_UP:
             job.given_up = WorkloadState(TrialState.FAILED, step.reason)
+            self._given_up.append(job)
             self._on_change(job)
             return
         kind = job.workload.object_type

@@ -13,7 +13,7 @@ from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject
 
-_CHECKPOINTS = f"{places.RUN}/{places.TRIAL}/{wire.CHECKPOINTS}"  # all nodes of a trial have the same
+_CHECKPOINTS = f"{places.TRIAL_DIRECTORY}/{wire.CHECKPOINTS}"  # all nodes of a trial have the same
 _VOLUME = "autotrain-checkpoint"
 _VOLUMES = ("pvc", "nfs", "host_path", "azure_file")
 _SIZE_BYTES = 1 << 30
@@ -69,6 +69,7 @@ def with_kept_folder(template: JsonObject, request: WorkloadRequest, node: str) 
     wanted: list[JsonObject] = [
         _mount(volume, layout.STORAGE, {"subPath": prefix} if prefix else {}),
         _mount(volume, places.RUN, {"subPathExpr": f"{folder}/{node}"}),
+        _mount(volume, places.TRIAL_DIRECTORY, {"subPathExpr": f"{folder}/{node}/{places.TRIAL}"}),  # not made by root
         _mount(volume, _CHECKPOINTS, {"subPath": f"{folder}/{wire.CHECKPOINTS}"}),
     ]
     spec = part(template, "spec")

@@ -71,6 +71,7 @@ class _Merger:
 
     def _field(self, result: dict[str, JsonValue], key: str, wanted: JsonValue, path: str) -> None:
         before = result.get(key)
+        self._check_type(before, wanted, path)
         if wanted is None:
             self._note(path, before)
             result.pop(key, None)
@@ -84,6 +85,16 @@ class _Merger:
             if before != wanted:
                 self._note(path, before)
             result[key] = copy.deepcopy(wanted)
+
+    def _check_type(self, before: JsonValue, wanted: JsonValue, path: str) -> None:
+        """Nothing else takes the place of a mapping or a list; the cluster's schemas know the types of values."""
+        for is_of, expected in ((_is_mapping, "a mapping"), (_is_list, "a list")):
+            if is_of(before) and not is_of(wanted) and wanted is not None:
+                raise BackendError(
+                    f"`{self.option}`: {path} is {_shown(wanted)}.",
+                    f"Expected {expected}, which it is merged into.",
+                    f"Change {path} in `{self.option}:`; `--dry-run` shows the whole object.",
+                )
 
     def _note(self, path: str, before: JsonValue) -> None:
         if before is not None:
@@ -115,6 +126,20 @@ class _Merger:
             f"Expected a mapping with {key}, by which it is merged{known}.",
             f"Add `{key}: ...` there.",
         )
+
+
+def _is_mapping(value: JsonValue) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_list(value: JsonValue) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def _shown(value: JsonValue) -> str:
+    from jupyter_autotrain.header.faults import shown  # noqa: PLC0415 - pydantic is slow and large; few have faults
+
+    return shown(value)
 
 
 def _names(items: Sequence[JsonValue], key: str) -> Iterator[JsonValue]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import cast
 
@@ -12,6 +12,8 @@ from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 
 _METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp")
+_OWNER = ("name", "uid")
+_SPEC = ("nodeName", "schedulingGates")
 _STATUS = ("phase", "reason", "message")
 _CONTAINER = ("name", "image", "resources")
 _CONTAINER_STATUS = ("name", "image", "state", "lastState")
@@ -24,10 +26,14 @@ def slim_pod(pod: JsonObject) -> JsonObject:
     """A pod without what nobody reads; of its containers only ours is in `spec`, with its resources."""
     spec = part(pod, "spec")
     own = _own_container(items(pod, "spec", "containers"))
-    before = [_only(_CONTAINER, one) for one in items(pod, "spec", "initContainers")]
-    kept: dict[str, JsonValue] = {"containers": [_only(_CONTAINER, own)], "initContainers": before}
-    kept.update({name: spec[name] for name in ("nodeName", "schedulingGates") if spec.get(name)})
-    return _shared({"metadata": _metadata(pod), "spec": kept, "status": _pod_status(pod)})
+    kept: JsonObject = {
+        **_only(_SPEC, spec),
+        "containers": [_only(_CONTAINER, own)],
+        "initContainers": [_only(_CONTAINER, one) for one in items(pod, "spec", "initContainers")],
+    }
+    owners = [_only(_OWNER, one) for one in items(pod, "metadata", "ownerReferences")]
+    metadata: JsonObject = {**_metadata(pod), "ownerReferences": owners}
+    return _shared({"metadata": metadata, "spec": _only(kept, kept), "status": _pod_status(pod)})
 
 
 def _pod_status(pod: JsonObject) -> JsonObject:
@@ -38,7 +44,7 @@ def _pod_status(pod: JsonObject) -> JsonObject:
     ]
     for name in ("initContainerStatuses", "containerStatuses"):
         kept[name] = [_only(_CONTAINER_STATUS, one) for one in items(pod, "status", name)]
-    return kept
+    return _only(kept, kept)
 
 
 def slim_object(found: JsonObject) -> JsonObject:
@@ -51,8 +57,9 @@ def _metadata(found: JsonObject) -> JsonObject:
     return _only(_METADATA, part(found, "metadata"))
 
 
-def _only(names: Sequence[str], found: JsonObject) -> JsonObject:
-    return {name: found[name] for name in names if name in found}
+def _only(names: Iterable[str], found: JsonObject) -> JsonObject:
+    """The values of these names, but for empty ones: to readers they are the same as none."""
+    return {name: found[name] for name in names if found.get(name)}
 
 
 def _shared(found: JsonObject) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from typing import cast
@@ -21,9 +22,10 @@ from jupyter_autotrain.backends.kubernetes.pool import pooling
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _PIECE_BYTES = 32_000
+_log = logging.getLogger(__name__)
 
 
 class PilotKeeper(Keeper):
@@ -58,7 +60,7 @@ class PilotKeeper(Keeper):
             if not pods and job.collected.nodes[0].status() is None and job.label not in self._given:
                 waiting.setdefault(pooling.pool_of(found), []).append(job)
             elif pods and self._given.get(job.label) != naming.uid_of(pods[0]):
-                await self._give(job, pods[0])
+                await self._give_again(job, pods[0])
             elif not pods and not job.is_finishing and not job.has_ended():
                 job.given_up = WorkloadState(TrialState.LOST, "The long-running pod that ran it was deleted.")
                 self._on_change(job)
@@ -118,6 +120,13 @@ class PilotKeeper(Keeper):
         path = PODS.path(job.namespace, naming.name_of(pod))
         await self._api.arequest("PATCH", path, {"metadata": {"labels": labels}}, None, MERGE_PATCH)
         await self._give(job, pod)
+
+    async def _give_again(self, job: TrackedJob, pod: JsonObject) -> None:
+        """As `_give`, to a pod that was to have the trial; where it does not take it, the other trials go on."""
+        try:
+            await self._give(job, pod)
+        except AutotrainError as error:  # the next look tries again
+            _log.warning("%s cannot be given to its pod: %s", job.ref.job_id, error.found)
 
     async def _give(self, job: TrackedJob, pod: JsonObject) -> None:
         """Send a trial to its pod; one that it has already is the same."""

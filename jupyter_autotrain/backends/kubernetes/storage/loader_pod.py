@@ -21,6 +21,7 @@ from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.manifests import volumes
 from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER
+from jupyter_autotrain.backends.kubernetes.options.security import security_contexts
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import volume
 from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
 from jupyter_autotrain.backends.kubernetes_pod import layout, places, storage_use
@@ -28,6 +29,7 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
 _CODE = "code"
+_AGENT = "agent"  # unpacked: the image's own folders may be read-only
 _LIFE_S = 6 * 3600
 _LOOK_AGAIN_S = 0.2
 _PIECE_BYTES = 32_000  # of one message, as other clients send them
@@ -35,7 +37,7 @@ _STDIN, _STDOUT, _STDERR, _STATUS = range(4)  # channels of `exec`
 _SLEEP = "import signal, time; signal.signal(15, lambda *_: exit()); time.sleep({seconds})"
 _RECEIVE = (
     f"import sys, tempfile; archive = '{places.CODE}/{places.AGENT_ARCHIVE}'; sys.path.insert(0, archive); "
-    "import unpack; folder = tempfile.TemporaryDirectory(); unpack.unpack(archive, folder.name); "
+    f"import unpack; folder = tempfile.TemporaryDirectory(dir='{places.AGENT}'); unpack.unpack(archive, folder.name); "
     "sys.path[0] = folder.name; from jupyter_autotrain.backends.kubernetes_pod import archives; "
     f"archives.receive('{layout.STORAGE}', *sys.argv[1:3], int(sys.argv[3]))"
 )
@@ -43,7 +45,7 @@ _ANSWER = "import sys\nmain({storage!r}, sys.argv[1:])\n"
 
 
 def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps: Mapping[str, str]) -> JsonObject:
-    """The pod: the storage's volume, the agent's code, and nothing that runs by itself.
+    """The pod: the storage's volume, the agent's code, and nothing that runs by itself. Its user is that of trials.
 
     Args:
         options: Of the profile, with a storage that is a volume.
@@ -54,9 +56,11 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
     python = str(options.get("python") or "python3")
     storage = volumes.storage_volume(options)
     mounts = [volumes.storage_mount(options, layout.STORAGE)]
-    code = [volume(_CODE, config_maps)] if config_maps else []
-    mounts += [{"name": _CODE, "mountPath": places.CODE}] if config_maps else []
-    container: JsonObject = {
+    code: list[JsonObject] = []
+    if config_maps:
+        code = [volume(_CODE, config_maps), {"name": _AGENT, "emptyDir": {}}]
+        mounts += [{"name": _CODE, "mountPath": places.CODE}, {"name": _AGENT, "mountPath": places.AGENT}]
+    container: dict[str, Any] = {
         "name": CONTAINER, "image": image, "command": [python, "-c", _SLEEP.format(seconds=_LIFE_S)],
         "volumeMounts": mounts, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
     }  # fmt: skip
@@ -64,8 +68,14 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
         "restartPolicy": "Never", "activeDeadlineSeconds": _LIFE_S, "automountServiceAccountToken": False,
         "containers": [container], "volumes": [storage, *code],
     }  # fmt: skip
-    given = {"nodeSelector": "node_selector", "tolerations": "tolerations", "affinity": "affinity"}
+    given = {
+        "nodeSelector": "node_selector", "tolerations": "tolerations", "affinity": "affinity",
+        "serviceAccountName": "service_account",
+    }  # fmt: skip
     spec.update({name: options[key] for name, key in given.items() if options.get(key)})
+    of_pod, of_container = security_contexts(options)
+    spec["securityContext"] = of_pod
+    container["securityContext"] = of_container
     secrets = cast("list[str]", options.get("image_pull_secrets") or [])
     if secrets:
         spec["imagePullSecrets"] = [{"name": name} for name in secrets]

@@ -145,7 +145,7 @@ def _mounted(attempt: str, options: JsonObject) -> tuple[tuple[JsonObject, ...],
     inside = layout.checkpoints(attempt).removeprefix(f"{layout.STORAGE}/")
     above = f"{whole['subPath']}/" if whole.get("subPath") else ""
     own: JsonObject = {
-        "name": whole["name"], "mountPath": f"{places.RUN}/{places.TRIAL}/{wire.CHECKPOINTS}",
+        "name": whole["name"], "mountPath": f"{places.TRIAL_DIRECTORY}/{wire.CHECKPOINTS}",
         "subPath": f"{above}{inside}",
     }  # fmt: skip
     return ((volume,) if volume is not None else ()), (whole, own)

@@ -77,6 +77,6 @@ def _checkpoints(trial: TrialSpec, context: BackendContext) -> list[Path]:
     """Where the home may have the checkpoints of the attempt that a trial goes on from."""
     if trial.resume_attempt is None:
         return []
-    earlier = f"{trial.experiment_id}-{trial.number}-{trial.resume_attempt}"
+    earlier = trial.job_id_of(trial.resume_attempt)
     collected = collected_folder(context.home, earlier) / "0" / "trial" / wire.CHECKPOINTS
     return [collected, context.directory(trial, trial.resume_attempt) / wire.CHECKPOINTS]

@@ -131,6 +131,8 @@ class TrialProgram:
             {"name": _AGENT_VOLUME, "mountPath": places.AGENT},
             {"name": _RUN_VOLUME, "mountPath": places.RUN},
         ]
+        if self.more_mounts:  # below the trial directory, which the runtime would make for them as root
+            mounts.append({"name": _RUN_VOLUME, "mountPath": places.TRIAL_DIRECTORY, "subPath": places.TRIAL})
         program = PodProgram(
             command=[self.python, "-I", "-S", "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
             env=self._variables(),

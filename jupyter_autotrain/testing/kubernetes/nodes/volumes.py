@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -79,9 +80,9 @@ class PodVolumes:
         inside = entry.get("subPath") or variables.expand(entry.get("subPathExpr", ""), environment)
         in_memory = entry["name"] in self._in_memory
         if inside:
-            place = f"{place}/{inside}"
-            if not in_memory and not Path(place).exists():
-                Path(place).mkdir(parents=True)
+            whole, place = place, f"{place}/{inside}"
+            if not in_memory:
+                _make_below(Path(whole), inside)
         return Mount(
             source=place, target=entry["mountPath"], read_only=entry.get("readOnly", False), made_by_node=in_memory
         )
@@ -197,3 +198,14 @@ class PodVolumes:
         place.mkdir(parents=True, exist_ok=True)
         place.chmod(0o777)
         return place
+
+
+def _make_below(volume: Path, inside: str) -> None:
+    """Make the folders of a `subPath` as the kubelet does: with the permissions of the volume's own folder."""
+    mode = stat.S_IMODE(volume.stat().st_mode)
+    folder = volume
+    for name in Path(inside).parts:
+        folder = folder / name
+        if not folder.exists():
+            folder.mkdir()
+            folder.chmod(mode)

@@ -9,7 +9,12 @@ from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 def pod(number: int) -> dict[str, object]:
     """One as a server tells of it: each text is an object of its own."""
     found = {
-        "metadata": {"name": f"p{number}", "uid": f"u{number}", "managedFields": [{}], "ownerReferences": [{}]},
+        "metadata": {
+            "name": f"p{number}",
+            "uid": f"u{number}",
+            "managedFields": [{}],
+            "ownerReferences": [{"kind": "Job", "name": "j", "uid": "u"}],
+        },
         "spec": {
             "containers": [
                 {"name": "sidecar", "image": "proxy:1"},
@@ -33,11 +38,18 @@ def pod(number: int) -> dict[str, object]:
 def test_what_reasons_are_made_of_stays_and_what_nobody_reads_goes():
     slim = pod_view.slim_pod(pod(1))
     assert trial_reasons.ended([slim]) == trial_reasons.ended([pod(1)])
-    assert slim["metadata"] == {"name": "p1", "uid": "u1"}
+    assert slim["metadata"] == {"name": "p1", "uid": "u1", "ownerReferences": [{"name": "j", "uid": "u"}]}
     assert slim["spec"]["containers"] == [{"name": "trial", "image": "python:3.12"}]
     assert [one["type"] for one in slim["status"]["conditions"]] == ["DisruptionTarget"]
     assert pod_view.container_state(slim) == "running"
     assert "podIP" not in slim["status"]
+
+
+def test_what_is_empty_is_not_kept():
+    slim = pod_view.slim_pod(pod(1))
+    assert slim["status"]["containerStatuses"] == [{"name": "trial", "state": {"running": {}}}]
+    assert slim["spec"].keys() == {"containers", "nodeName"}
+    assert "initContainerStatuses" not in slim["status"]
 
 
 def test_texts_that_many_pods_have_in_common_are_kept_once():
