@@ -23,7 +23,11 @@ from jupyter_autotrain.views.summary import summary
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one verb; the exit status is 0, or 2 after an error, or 130 after an interrupt."""
+    """Run one verb.
+
+    Returns:
+        The exit status: 0; 1 when what was checked or waited for is not well; 2 after an error; 130 after an interrupt.
+    """
     environ = dict(os.environ)
     command = verbs.CommandContext(
         home=Home.from_environment(environ, Path(jupyter_data_dir())),
@@ -39,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
         note=_note,
     )
     try:
-        verbs.run(sys.argv[1:] if arguments is None else arguments, command)
+        is_well = verbs.run(sys.argv[1:] if arguments is None else arguments, command)
     except AutotrainError as error:
         sys.stderr.write(_for_shell(f"{error}\n"))
         return 2
@@ -49,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 0
     except KeyboardInterrupt:
         return 130
-    return 0
+    return 0 if is_well else 1
 
 
 def _for_shell(text: str) -> str:

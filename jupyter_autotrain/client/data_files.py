@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from jupyter_autotrain.client.progress import Progress
 from jupyter_autotrain.core import wire
@@ -79,8 +80,8 @@ def _read_source(home: Home, source: DataSource, folder: Path, progress: Progres
     except OSError as error:
         raise DataError(
             f"data.{source.name}: {error.filename or path} cannot be read: {error.strerror}.",
-            "A file or folder here that you may read.",
-            "Correct `data:` in the header.",
+            "A file here that you may read, or a folder of such files.",
+            "Correct `data:` in the header, or what lies there.",
         ) from error
 
 
@@ -152,16 +153,51 @@ def _is_known(path: Path, status: os.stat_result, known: dict[str, DataFile]) ->
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The regular files, sorted; links to files count as files, links to folders in a folder are not followed."""
+    """The files, sorted; a link counts as what it leads to.
+
+    Raises:
+        OSError: Something there is neither a file nor a folder, or cannot be read.
+    """
     if not path.is_dir():
         yield path
         return
-    for folder, names, files in os.walk(path):
-        names.sort()
-        yield from (Path(folder, name) for name in sorted(files) if Path(folder, name).is_file())
+    for folder, _, names in _walk(path):
+        for file in (folder / name for name in sorted(names)):
+            _check_file(file)
+            yield file
 
 
 def _folders(path: Path) -> Iterator[Path]:
     if path.is_dir():
         yield path
-        yield from (Path(folder, name) for folder, names, _ in os.walk(path) for name in sorted(names))
+        yield from (folder / name for folder, names, _ in _walk(path) for name in sorted(names))
+
+
+def _walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
+    """Each folder with the names of its folders and of what else is in it."""
+    for folder, names, files in os.walk(top, onerror=_raise, followlinks=True):
+        names.sort()
+        for name in names:
+            _check_ends(Path(folder, name), top)
+        yield Path(folder), names, files
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
+def _check_ends(folder: Path, top: Path) -> None:
+    if not folder.is_symlink():
+        return
+    target = folder.resolve()
+    above = (one for one in folder.parents if one.is_relative_to(top))
+    if any(one.resolve().is_relative_to(target) for one in above):
+        raise OSError(0, f"it is a link to {target}, in which it lies itself", str(folder))
+
+
+def _check_file(path: Path) -> None:
+    if path.is_file():
+        return
+    if path.is_symlink() and not path.exists():
+        raise OSError(0, f"it is a link to {path.readlink()}, which is not there", str(path))
+    raise OSError(0, "it is neither a file nor a folder", str(path))

@@ -22,10 +22,10 @@ _PART = ".part"
 FetchProgress = Callable[[str], object]
 
 
-def sizes(directory: Path, listed_in: str = wire.ELSEWHERE_FILE) -> dict[str, int]:
+def sizes(directory: Path) -> dict[str, int]:
     """The files of a trial that are still elsewhere, by their paths in its directory, with their bytes."""
     try:
-        found = files.read_json(directory, listed_in)
+        found = files.read_json(directory, wire.ELSEWHERE_FILE)
     except (OSError, ValueError):
         return {}
     return {str(path): int(size) for path, size in found.items()} if isinstance(found, dict) else {}

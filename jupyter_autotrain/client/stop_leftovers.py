@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from jupyter_autotrain.client import elsewhere
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.sizes import format_bytes
 
@@ -25,7 +25,8 @@ def sentences(name: str, trials: Iterable[TrialRecord], directory: Callable[[Tri
     for trial in trials:
         place = str((trial.ref.data.get("host") if trial.ref else "") or trial.placement.backend)
         results_bytes[place] += sum(elsewhere.sizes(directory(trial)).values())
-        checkpoints_bytes[place] += sum(elsewhere.sizes(directory(trial), wire.KEPT_FILE).values())
+        kept = KeptCheckpoints.read(directory(trial))
+        checkpoints_bytes[place] += kept.size_bytes if kept else 0
     found = []
     for place in sorted(results_bytes):
         parts = []

@@ -92,6 +92,8 @@ def _remote_path(value: object) -> str:
     path = _text(value)
     if "$" in path:
         raise UnfitError("expected a path without variables", "write it out; `~` is the home folder there")
+    if path.startswith("~") and path.partition("/")[0] != "~":
+        raise UnfitError("expected a path that begins with / or ~/", "write out the home folder of another account")
     return path
 
 

@@ -135,7 +135,7 @@ def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
     try:
         data = files.read(server.home.bundle(record.id), bundle.script, _MOST_CODE_BYTES)
     except OSError:
-        raise not_found(f"code of {record.label} in the home any more", "The captured script.") from None
+        raise not_found(f"code of {record.label} any more", "The captured script.", "Run its cell again.") from None
     return Answer(
         {
             "script": data.decode("utf-8", errors="replace"),

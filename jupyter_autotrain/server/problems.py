@@ -41,9 +41,9 @@ def problem(status: HTTPStatus, found: str, expected: str = "", action: str = ""
     return ProblemError(status, AutotrainError(found, expected, action))
 
 
-def not_found(what: str, expected: str) -> ProblemError:
+def not_found(what: str, expected: str, action: str = "Load the list again.") -> ProblemError:
     """Something that the path names is not there."""
-    return problem(HTTPStatus.NOT_FOUND, f"There is no {what}.", expected, "Load the list again.")
+    return problem(HTTPStatus.NOT_FOUND, f"There is no {what}.", expected, action)
 
 
 def of_exception(error: BaseException | None, status_code: int) -> ProblemError:

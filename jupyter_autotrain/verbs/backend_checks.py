@@ -33,8 +33,8 @@ def profile_of(command: CommandContext, name: str) -> Profile:
     return profile
 
 
-def check(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Check one backend from its name to a trial's metric, each step as it ends."""
+def check(command: CommandContext, arguments: argparse.Namespace) -> bool:
+    """Check one backend from its name to a trial's metric, each step as it ends; give whether it works."""
     if arguments.name is None:
         raise _usage("check NAME [HOST ...]")
     profile = profile_of(command, arguments.name)
@@ -47,6 +47,7 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> None:
         write_json(command, [to_json(step) for step in steps])
     else:
         command.write(_summary(profile.name, steps))
+    return all(step.is_good for step in steps)
 
 
 def _lines(step: CheckStep) -> str:

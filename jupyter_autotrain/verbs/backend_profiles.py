@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
+from typing import Final
+
+from pydantic import BaseModel
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.client import profile_changes
@@ -12,6 +16,8 @@ from jupyter_autotrain.header import profile_editing
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.yaml_reader import load
 from jupyter_autotrain.verbs.context import CommandContext
+
+_MOST_OPTIONS: Final = 6  # named in an error
 
 
 def add(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -24,7 +30,8 @@ def add(command: CommandContext, arguments: argparse.Namespace) -> None:
             f"One of: {', '.join(context.backends)}.",
             "Add it, as in `--type ssh`.",
         )
-    change = profile_changes.added(context, name, {"type": arguments.type, **_settings(arguments)})
+    model = context.profiles()[0].models.get(arguments.type)
+    change = profile_changes.added(context, name, {"type": arguments.type, **_settings(arguments, model)})
     change.save()
     command.write(f"{name} stands in {context.shown(change.file)} now. Check it: %autotrain backends check {name}\n")
 
@@ -33,11 +40,12 @@ def edit(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Change settings of a profile of the user's file; without any, show it."""
     context = backends.header_context(command.cwd, command.environ)
     name = _name(arguments, "edit NAME [HOST ...] [KEY=VALUE ...] [--unset KEY]")
-    settings = _settings(arguments)
+    profiles, _ = context.profiles()
+    profile, _ = profiles.find(name)
+    settings = _settings(arguments, profiles.models.get(arguments.type or (profile.type if profile else "")))
     if arguments.type is not None:
         settings["type"] = arguments.type
     if not settings and not arguments.unset:
-        profiles, _ = context.profiles()
         definition = profile_changes.own_definition(context, profiles, name)
         text = definition.file.read_text(encoding="utf-8")
         command.write(f"{definition.location}\n{profile_editing.block_of(text, name)}")
@@ -66,11 +74,11 @@ def _name(arguments: argparse.Namespace, form: str) -> str:
     return str(arguments.name)
 
 
-def _settings(arguments: argparse.Namespace) -> dict[str, JsonValue]:
+def _settings(arguments: argparse.Namespace, model: type[BaseModel] | None) -> dict[str, JsonValue]:
     """What the words and `--set` say; no host has an equals sign in its name."""
-    hosts: list[JsonValue] = [word for word in arguments.words if "=" not in word]
+    hosts = [word for word in arguments.words if "=" not in word]
     pairs = [word for word in arguments.words if "=" in word]
-    found: dict[str, JsonValue] = {"hosts": hosts} if hosts else {}
+    found = _host_settings(hosts, model) if hosts else {}
     for text in (*pairs, *(arguments.set or ())):
         key, equals, value = text.partition("=")
         document = load([(1, f"{key}: {value}")])
@@ -80,3 +88,20 @@ def _settings(arguments: argparse.Namespace) -> dict[str, JsonValue]:
             )
         found[key] = resolve(document.data[key])  # type: ignore[assignment]  # plain YAML is plain JSON
     return found
+
+
+def _host_settings(hosts: Sequence[str], model: type[BaseModel] | None) -> dict[str, JsonValue]:
+    """The option that hosts are given by: those where trials run, or the one that leads there."""
+    options = model.model_fields if model else {"hosts": None}
+    if "hosts" in options:
+        return {"hosts": list(hosts)}
+    if "via" in options and len(hosts) == 1:
+        return {"via": hosts[0]}
+    named = " ".join(hosts)
+    if "via" in options:
+        raise AutotrainError(f"{named!r} are several hosts.", "One login node.", f"Name one, as in `via={hosts[0]}`.")
+    raise AutotrainError(
+        f"This type of backend has no hosts, so {named!r} says nothing.",
+        f"Options as KEY=VALUE: {', '.join(list(options)[:_MOST_OPTIONS]) or 'it has none'}.",
+        "See: %autotrain help backend",
+    )

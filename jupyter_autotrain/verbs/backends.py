@@ -22,7 +22,7 @@ from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 
 _MOST_AT_ONCE = 16  # backends that are probed at the same time
-_ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None]]] = MappingProxyType(
+_ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], bool | None]]] = MappingProxyType(
     {
         "check": backend_checks.check,
         "trust": backend_checks.trust,
@@ -33,20 +33,20 @@ _ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None
 )
 
 
-def backends(command: CommandContext, arguments: argparse.Namespace) -> None:
+def backends(command: CommandContext, arguments: argparse.Namespace) -> bool | None:
     """List every backend and whether it can be used from here, or do what the action says."""
     action = getattr(arguments, "action", None)
     if action is not None and action != "list":
-        _ACTIONS[action](command, arguments)
-        return
+        return _ACTIONS[action](command, arguments)
     rows, faults = _rows(command)
     if arguments.json:
         write_json(command, [to_json(row) for row in rows])
-        return
+        return None
     heads = ["backend", "type", "hosts", "here", "running", "why", "from"]
     command.write(table(heads, [row.cells() for row in rows], right=["running"]) + "\n")
     for fault in faults:
         command.write(f"{fault}\n")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,9 @@ def _probed(command: CommandContext, profile: Profile, running: int, origin: str
 
 
 def hosts_of(profile: Profile) -> tuple[str, ...]:
-    """The hosts that a profile names."""
-    hosts = profile.options.get("hosts")
-    return tuple(_host_name(host) for host in hosts) if isinstance(hosts, list | tuple) else ()
+    """The hosts that a profile names, or the one that leads to its machines."""
+    hosts = profile.options.get("hosts") or [profile.options.get("via") or ""]
+    return tuple(_host_name(host) for host in hosts if host) if isinstance(hosts, list | tuple) else ()
 
 
 def _host_name(host: JsonValue) -> str:

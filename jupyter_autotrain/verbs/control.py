@@ -6,18 +6,23 @@ import argparse
 import time
 
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.core.text_format import count, cut, duration, number
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 
 
-def wait(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Wait until an experiment ends; an interrupt detaches, the experiment continues."""
-    follow(command, command.find(arguments.experiment), timeout_s=arguments.timeout_s)
+def wait(command: CommandContext, arguments: argparse.Namespace) -> bool:
+    """Wait until an experiment ends, and give whether it has succeeded; an interrupt detaches, it continues."""
+    return follow(command, command.find(arguments.experiment), timeout_s=arguments.timeout_s)
 
 
-def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float | None = None) -> None:
-    """Print a line per ended trial, 40 at most, until the experiment ends; then its summary."""
+def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float | None = None) -> bool:
+    """Print a line per ended trial, 40 at most, until the experiment ends; then its summary.
+
+    Returns:
+        Whether it has ended, and succeeded.
+    """
     printer = _TrialPrinter(command)
     began_s = time.monotonic()
     try:
@@ -25,15 +30,16 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
             printer.update(experiment)
             if timeout_s is not None and time.monotonic() - began_s > timeout_s:
                 command.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
-                return
+                return False
     except KeyboardInterrupt:
         command.write(
             f"Detached: {experiment.name} continues in the background.\n"
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
         )
-        return
+        return False
     printer.update(experiment)
     command.write("\n".join([headline(experiment), trial_table(experiment), *warning_lines(experiment), ""]))
+    return experiment.state is ExperimentState.SUCCEEDED
 
 
 class _TrialPrinter:

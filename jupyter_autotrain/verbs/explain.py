@@ -29,21 +29,20 @@ def why(command: CommandContext, arguments: argparse.Namespace) -> None:
     command.write("\n".join(reasons) + "\n")
 
 
-def check(command: CommandContext, arguments: argparse.Namespace) -> None:
+def check(command: CommandContext, arguments: argparse.Namespace) -> bool | None:
     """Check a header file against the schema, or one backend by a round trip, or whether each can be used."""
     if arguments.file is None:
-        backends(command, arguments)
-        return
+        return backends(command, arguments)
     context = backend_types.header_context(command.cwd, command.environ)
     if not (command.cwd / arguments.file).exists() and arguments.file in context.profiles()[0].names():
-        check_backend(command, argparse.Namespace(name=arguments.file, words=[], json=arguments.json))
-        return
+        return check_backend(command, argparse.Namespace(name=arguments.file, words=[], json=arguments.json))
     parsed = header.parse_cell(f"--file {shlex.quote(arguments.file)}", "", context)
     backend = ", ".join(choice.profile.name for choice in parsed.header.choices)
     if arguments.json:
         write_json(command, {"file": arguments.file, "valid": True, "backend": backend})
-        return
+        return None
     command.write(f"{arguments.file}: a valid header for backend {backend!r}.\n")
+    return None
 
 
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -103,18 +102,19 @@ def schema(command: CommandContext, arguments: argparse.Namespace) -> None:
     command.write(json.dumps(found, indent=2) + "\n")
 
 
-def doctor(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Check this installation, one line per check; or repair its store."""
+def doctor(command: CommandContext, arguments: argparse.Namespace) -> bool | None:
+    """Check this installation, one line per check, and give whether all is well; or repair its store."""
     if arguments.repair:
         repair_store(command)
-        return
+        return None
     results = checks.run_checks(command.home, command.cwd, command.environ)
     if arguments.json:
         write_json(command, [to_json(result) for result in results])
-        return
+        return all(result.good for result in results)
     for result in results:
         command.write(f"{'ok  ' if result.good else 'BAD '}  {result.name}: {result.text}\n")
         if not result.good and result.action:
             command.write(f"      {result.action}\n")
     bad = sum(not result.good for result in results)
     command.write("All checks passed.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")
+    return not bad

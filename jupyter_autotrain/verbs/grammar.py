@@ -26,13 +26,19 @@ _WITH_JSON: Final = (
 
 
 class _Parser(argparse.ArgumentParser):
-    """An argument parser that raises an error instead of ending the process."""
+    """An argument parser that raises an error instead of ending the process.
+
+    Attributes:
+        advice: A sentence that an error ends with.
+    """
+
+    advice = ""
 
     def error(self, message: str) -> NoReturn:
         raise AutotrainError(
             f"%autotrain: {message}.",
             f"Expected: {' '.join(self.format_usage().split()[1:])}",
-            f"See: %{self.prog.replace(' ', ' help ')}",
+            f"{self.advice}See: %{self.prog.replace(' ', ' help ')}",
         )
 
 
@@ -40,7 +46,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     """A parser for each verb, in the order that help lists them."""
     verbs: dict[str, argparse.ArgumentParser] = {}
 
-    def add(name: str, text: str, *, about: str | None = None) -> argparse.ArgumentParser:
+    def add(name: str, text: str, *, about: str | None = None) -> _Parser:
         verb = verbs[name] = _Parser(prog=f"autotrain {name}", description=text, add_help=False)
         if about is not None:
             verb.add_argument("experiment", nargs=about, default="_", help="name, name@N, id prefix, -1 or _")
@@ -95,7 +101,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     return verbs
 
 
-def _add_backends(backends: argparse.ArgumentParser) -> None:
+def _add_backends(backends: _Parser) -> None:
+    backends.advice = "An option of a profile is KEY=VALUE, as in port=2222. "
     texts = (
         "check NAME [HOST ...]: a round trip, step by step; add NAME --type TYPE [HOST ...]; edit NAME ...; "
         "remove NAME; trust NAME HOST [FINGERPRINT]"

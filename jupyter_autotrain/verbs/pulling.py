@@ -54,9 +54,15 @@ def _folder(experiment: Experiment, trial: int, arguments: argparse.Namespace) -
 
 
 def _listed(found: Sequence[Output]) -> str:
-    lines = [f"  {one.name}  ({format_bytes(one.size_bytes)}{_place(one)})\n" for one in found[:_MAX_LISTED]]
+    lines = [
+        f"  {_on_one_line(one.name)}  ({format_bytes(one.size_bytes)}{_place(one)})\n" for one in found[:_MAX_LISTED]
+    ]
     more = [f"  ... and {len(found) - _MAX_LISTED} more\n"] if len(found) > _MAX_LISTED else []
     return "".join([*lines, *more])
+
+
+def _on_one_line(name: str) -> str:
+    return name if name.isprintable() else repr(name)
 
 
 def _place(one: Output) -> str:

@@ -14,7 +14,8 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.grammar import grammar
 
-Verb: TypeAlias = Callable[[CommandContext, argparse.Namespace], None]
+# A verb gives False when it ran and what it looked at is not well, as a backend that fails its check.
+Verb: TypeAlias = Callable[[CommandContext, argparse.Namespace], bool | None]
 
 # The function of each verb. Its module is imported when it is used: `ls` needs neither header nor capture.
 _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
@@ -46,8 +47,11 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
 VERBS: Final = tuple(_FUNCTIONS)
 
 
-def run(arguments: Sequence[str], command: CommandContext) -> None:
+def run(arguments: Sequence[str], command: CommandContext) -> bool:
     """Run one verb; no arguments mean `ls`.
+
+    Returns:
+        Whether what was asked for is well: the backend works, the experiment that was waited for has succeeded.
 
     Raises:
         AutotrainError: For an unknown verb or bad arguments, with the nearest match; and whatever the verb raises.
@@ -74,7 +78,7 @@ def run(arguments: Sequence[str], command: CommandContext) -> None:
         known.experiment = [word.lstrip("\0") for word in known.experiment]
     if getattr(known, "json", False):
         command = replace(command, note=str)
-    _function(words[0])(command, known)
+    return _function(words[0])(command, known) is not False
 
 
 def _function(verb: str) -> Verb:

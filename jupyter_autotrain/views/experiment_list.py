@@ -13,7 +13,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.store import Annotation, Store, TrialValue
 from jupyter_autotrain.views.curves import sparkline
 from jupyter_autotrain.views.eta import eta_s
@@ -160,7 +160,7 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
         "state": record.state.value,
         "group": GROUPS[record.state],
         "final": record.state.is_final,
-        "reason": record.reason,
+        "reason": record.reason or _failure(store, record),
         "backend": record.spec.backend_names,
         "notebook": record.spec.origin.notebook,
         "tags": list(row.annotation.tags),
@@ -176,6 +176,14 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
         "took_s": record.took_s(now_s),
         "eta_s": eta_s(record, times, now_s) if times else None,
     }
+
+
+def _failure(store: Store, record: ExperimentRecord) -> str:
+    """Why its first trial has failed, of an experiment that failed for no reason of its own; "" otherwise."""
+    if record.state is not ExperimentState.FAILED:
+        return ""
+    failed = [trial.reason for trial in store.trials(record.id, limit=1) if trial.state is TrialState.FAILED]
+    return failed[0].partition("\n")[0] if failed else ""
 
 
 def _objective(objective: Objective | None) -> JsonValue:

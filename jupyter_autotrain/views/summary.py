@@ -61,7 +61,7 @@ def _row(trial: TrialRecord, names: Sequence[str], places: Mapping[int, str], *,
     value = [number(trial.value)] if ranked else []
     return [
         str(trial.number),
-        str(trial.state),
+        f"{trial.state} (attempt {trial.attempt})" if trial.attempt > 1 else str(trial.state),
         *(cut(parameter(trial.params.get(name, "")), 40) for name in names),
         *value,
         "-" if took_s is None else duration(took_s),

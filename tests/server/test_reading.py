@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 
 import numpy as np
 import pytest
@@ -82,6 +83,14 @@ def test_tags_and_a_note_are_kept_and_found(listed):
 
 def test_the_code_is_the_captured_script(listed):
     assert listed.get("/experiments/l1/code")["script"] == "trial.report(val_acc=0.5)\n"
+
+
+def test_code_that_is_gone_is_told_with_what_captures_it_anew(server, filler):
+    filler.experiment("cleaned")
+    shutil.rmtree(server.home.bundle("cleaned"))
+    problem = server.ask("GET", "/experiments/cleaned/code").json()
+    assert problem["detail"].startswith("There is no code of digits")
+    assert problem["action"] == "Run its cell again."
 
 
 def test_the_plan_of_a_split_is_read_as_it_was_kept_at_submit(server, filler):

@@ -113,6 +113,35 @@ def test_a_change_a_removal_and_a_new_time_are_told_apart(tmp_path: Path) -> Non
     assert manifest.changed_file() == str(path)
 
 
+def test_a_link_counts_as_the_file_or_folder_that_it_leads_to(tmp_path: Path) -> None:
+    settled(tmp_path / "disk" / "a.bin", b"a")
+    settled(tmp_path / "data" / "own.bin", b"b")
+    (tmp_path / "data" / "file").symlink_to(tmp_path / "disk" / "a.bin")
+    (tmp_path / "data" / "folder").symlink_to("../disk")
+    _, manifest = read(tmp_path, "data")
+    assert [file.path for file in manifest.files] == ["data/file", "data/own.bin", "data/folder/a.bin"]
+    assert manifest.folders == ("data", "data/folder")
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        (
+            "/gone/b.png",
+            r"train: .*/data/b\.png cannot be read: it is a link to /gone/b\.png, which is not there\.",
+        ),
+        ("..", r"it is a link to /.*, in which it lies itself\."),
+        ("b.png", r"it is a link to b\.png, which is not there\."),
+        ("/dev/null", r"it is neither a file nor a folder\."),
+    ],
+)
+def test_what_is_no_file_is_told_and_never_left_out(tmp_path: Path, target: str, told: str) -> None:
+    settled(tmp_path / "data" / "a.png", b"a")
+    (tmp_path / "data" / "b.png").symlink_to(target)
+    with pytest.raises(DataError, match=told):
+        read(tmp_path, "data")
+
+
 def test_what_cannot_be_read_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"data\.train: .*nothing\.bin cannot be read: No such file"):
         read(tmp_path, "nothing.bin")

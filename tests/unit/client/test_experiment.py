@@ -11,6 +11,7 @@ from jupyter_autotrain.client import Experiment, StopReceipt
 from jupyter_autotrain.core import display, wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
@@ -206,7 +207,7 @@ def test_a_receipt_tells_what_stopped_trials_have_left_where_they_ran(home, stor
         directory.mkdir(parents=True, exist_ok=True)
         ref = JobRef("lab", f"abc-{number}-1", {"host": "gpu1"})
         store.annotate("abc", number, ref=ref)
-        (directory / wire.KEPT_FILE).write_text('{"checkpoints/last.pt": 3000000000}')
+        KeptCheckpoints(ref, {"checkpoints/last.pt": 3_000_000_000}).write(directory)
     (home.trial("abc", 2, 1) / wire.ELSEWHERE_FILE).write_text('{"outputs/model.pt": 2000000000}')
     fake.answer = lambda store, request: {"pids_ended": [12], "elapsed_s": 0.2, "trials": [1, 2]}
     assert str(handle.stop(timeout_s=60)).splitlines() == [

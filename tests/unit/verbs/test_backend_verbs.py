@@ -58,6 +58,13 @@ def test_all_backends_are_listed_with_type_hosts_state_and_origin(terminal, file
     assert "usable" in terminal.run("backends")
 
 
+def test_the_list_names_the_login_node_of_a_cluster(terminal, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SlurmBackend, "probe", lambda _: Probe(True, "A cluster."))
+    file.write_text("cluster: {type: slurm, via: login1}\n")
+    rows = {row["name"]: row["hosts"] for row in terminal.json("backends")}
+    assert (rows["cluster"], rows["local"]) == (["login1"], [])
+
+
 @pytest.mark.usefixtures("answering")
 def test_the_list_says_how_many_trials_run_where(terminal, add, file: Path) -> None:
     add("digits", (["PREPARING", "RUNNING"], None), (["PREPARING"], None), backend="lab", closed=False)
@@ -94,6 +101,13 @@ def test_options_are_words_with_an_equals_sign(terminal, file: Path) -> None:
     assert file.read_text() == f"{WRITTEN}box:\n  type: ssh\n  hosts: [gpu7]\n  port: 22\n  user: ada\n"
 
 
+def test_the_host_of_a_slurm_profile_is_its_login_node(terminal, file: Path) -> None:
+    terminal.run("backends", "add", "cluster", "--type", "slurm", "ada@login1:2222", "partition=gpu")
+    assert file.read_text().endswith("cluster:\n  type: slurm\n  via: ada@login1:2222\n  partition: gpu\n")
+    terminal.run("backends", "edit", "cluster", "login2")
+    assert file.read_text().endswith("cluster:\n  type: slurm\n  via: login2\n  partition: gpu\n")
+
+
 def test_the_first_profile_makes_the_file(terminal) -> None:
     terminal.run("backends", "add", "lab", "--type", "ssh", "gpu1")
     file = terminal.cwd / ".jupyter" / "backends.yaml"
@@ -122,6 +136,14 @@ def test_a_file_that_is_a_link_stays_one(terminal, file: Path) -> None:
         (("new", "--type", "ssh", "a", "--set", "port"), "'port' cannot be read"),
         (("new", "--type", "ssh", "a", "--set", "password=hunter22"), "looks like a secret"),
         (("a b", "--type", "ssh", "a"), "the profile 'a b'"),
+        (("new", "--type", "slurm", "login1", "login2"), "Name one, as in `via=login1`"),
+        (
+            ("new", "--type", "kubernetes", "prod"),
+            "'prod' says nothing.\nOptions as KEY=VALUE: kubeconfig, context",
+        ),
+        (("new", "--type", "local", "gpu1"), "Options as KEY=VALUE: max_trials_per_gpu"),
+        (("new", "--type", "debug", "gpu1"), "it has none"),
+        (("new", "--type", "slurm", "--via", "login1"), "An option of a profile is KEY=VALUE, as in port=2222"),
         ((), "a name is missing"),
     ],
 )

@@ -1,8 +1,11 @@
 """`ls` and `show`: what is listed, what is left out and said, and the same as JSON."""
 
+from dataclasses import replace
+
 import pytest
 
 from jupyter_autotrain import cli
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.summary import summary
@@ -88,6 +91,18 @@ def test_of_many_trials_the_first_and_the_best_are_shown_and_the_rest_is_counted
     numbers = [line.split()[0] for line in text.splitlines()[2:-1]]
     assert numbers == [*map(str, range(1, 20)), "24"]
     assert text.endswith("... and 10 more trials (all of them: %autotrain show wide --json)")
+
+
+def test_a_later_attempt_is_marked_and_says_how_the_one_before_ended(terminal, add):
+    add("digits", (DONE, 0.5))
+    with Store.open(terminal.home) as store:
+        store.add_experiment("again", replace(terminal.find("digits").record.spec, name="again"), 10.0)
+        store.add_trial("again", 1, {}, 10.0)
+        for state in ("PREPARING", "LOST", "WAITING", "PREPARING"):
+            store.change_state("again", 1, TrialState(state), 11.0, reason="attempt 1 was lost: no power")
+    row = summary(terminal.find("again")).splitlines()[2]
+    assert "PREPARING (attempt 2)" in row
+    assert row.endswith("attempt 1 was lost: no power")
 
 
 def test_one_trial_is_stopped_by_its_number(terminal, add):

@@ -57,6 +57,20 @@ def test_the_best_of_the_list_is_the_best_of_the_store(store):
     assert item["best"] == {"trial": best.number, "value": best.value} == {"trial": 2, "value": 0.5}
 
 
+def test_a_failed_experiment_says_why_its_first_trial_failed(store):
+    add(store, "hungry", 1.0)
+    store.change_state("hungry", 1, TrialState.FAILED, time.time(), reason="ran out of memory\nLower width.")
+    store.close_experiment("hungry", time.time())
+    add(store, "refused", 1.0)
+    store.change_state("refused", 1, TrialState.FAILED, time.time(), reason="no such file")
+    store.close_experiment("refused", time.time(), reason="3 trials failed alike")
+    items = experiments_json(store, ListQuery())["experiments"]
+    assert {item["name"]: item["reason"] for item in items} == {
+        "hungry": "ran out of memory",
+        "refused": "3 trials failed alike",
+    }
+
+
 def test_the_list_has_all_tags_of_the_home_whatever_is_filtered(store):
     add(store, "cats")
     add(store, "dogs")
