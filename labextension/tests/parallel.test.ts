@@ -36,6 +36,7 @@ test('numbers over two decades get a logarithmic axis, others a linear one', () 
   assert.deepEqual([...wide.positions], [0, 0.5, 1]);
   assert.equal(axis(1, 50).isLog, false);
   assert.equal(axis(0.001, 0.2, 0.3, 0.5).isLog, false); // one value near zero makes no decades
+  assert.equal(axis(2.2e-4, 6.6e-3, 7e-3, 0.052).isLog, true); // few values of a logarithmic search
   assert.equal(axis(-1, 5000).allowsLog, false);
   assert.equal(axis(0, 5000).allowsLog, false);
   assert.equal(dimensionOf({ key: 'x', title: 'x', values: [1, 1000] }, 'others', false).isLog, false);

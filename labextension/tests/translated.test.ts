@@ -29,7 +29,7 @@ const NO_TEXT =
 const ts = createRequire(join(process.cwd(), 'package.json'))('typescript') as typeof Compiler;
 
 /** What the widget and the extension share. */
-const SHARED = ['widgets/lib', 'widgets/charts'];
+const SHARED = ['widgets/lib', 'widgets/charts', 'widgets/plan'];
 
 interface Literal {
   text: string;

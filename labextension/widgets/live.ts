@@ -6,6 +6,7 @@ import './live.css';
 import './notes.css';
 import { liveView } from './lib/live_view';
 import { Session } from './lib/session';
+import { pageTranslator } from './lib/translator';
 
 interface Context {
   model: AnyModel;
@@ -17,7 +18,7 @@ export default function live(): object {
   let session: Session | undefined;
   return {
     initialize({ model }: Context): () => void {
-      const opened = (session = new Session(model));
+      const opened = (session = new Session(model, pageTranslator()));
       return () => {
         opened.close();
       };

@@ -5,6 +5,7 @@ import './live.css';
 import './plan.css';
 import { h, setText } from './lib/dom';
 import { keepKeys } from './lib/keys';
+import { pageTranslator } from './lib/translator';
 import { Candidates } from './plan/candidates';
 import { Detail } from './plan/detail';
 import { GraphView } from './plan/graph';
@@ -14,7 +15,8 @@ import { MeshView } from './plan/mesh';
 import { Session } from './plan/session';
 import { Sliders, sentence } from './plan/sliders';
 import { Timeline } from './plan/timeline';
-import { gapText, seconds } from './plan/format';
+import { gapText } from './plan/texts';
+import { seconds } from './plan/format';
 
 interface Context {
   model: AnyModel;
@@ -26,7 +28,7 @@ export default function plan(): object {
   let session: Session | undefined;
   return {
     initialize({ model }: Context): () => void {
-      const opened = (session = new Session(model));
+      const opened = (session = new Session(model, pageTranslator()));
       return () => {
         opened.close();
       };
@@ -47,8 +49,9 @@ function page(session: Session, el: HTMLElement): () => void {
   ];
   const below = [new Timeline(session), new Memory(session), new Candidates(session)];
   const status = h('p', { class: 'at-status', role: 'status', 'aria-live': 'polite' });
+  const label = session.trans.__('Plan of %1', session.base.name);
   const side = h('div', { class: 'at-side' }, mesh.root, detail.root);
-  const root = h('article', { class: 'autotrain at-preview', 'aria-label': `Plan of ${session.base.name}` });
+  const root = h('article', { class: 'autotrain at-preview', 'aria-label': label });
   root.append(head.root, sliders.root, h('div', { class: 'at-pair' }, graph.root, side));
   root.append(...below.map((part) => part.root), status);
   const endKeys = keepKeys(root);
@@ -74,8 +77,14 @@ function page(session: Session, el: HTMLElement): () => void {
 }
 
 function spoken(session: Session): string {
-  const { view, base } = session;
+  const { view, base, trans } = session;
   if (view !== base || session.refusal) return sentence(session);
   const { cluster, cost } = view;
-  return `Planned for ${cluster.devices} × ${cluster.device}: ${seconds(cost.step_s)} per step. ${gapText(view)}.`;
+  return trans.__(
+    'Planned for %1 × %2: %3 per step. %4.',
+    cluster.devices,
+    cluster.device,
+    seconds(cost.step_s),
+    gapText(view, trans),
+  );
 }

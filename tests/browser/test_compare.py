@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -147,6 +148,19 @@ def test_names_and_code_with_markup_are_shown_as_text(page, server, store):
     assert view.locator("img").count() == 0
 
 
+def test_a_run_whose_code_is_not_kept_any_more_is_named_instead_of_an_empty_difference(page, server, store):
+    add(server, store, "kept", {"lr": 0.1})
+    add(server, store, "emptied", {"lr": 0.2})
+    shutil.rmtree(Home(server.home).bundle("emptied"))
+    compare(page, ["kept", "emptied"])
+    view = view_of(page)
+    view.get_by_text("Code", exact=True).click()
+    code = view.locator(".jp-AutotrainCode")
+    sentence = "The captured code of emptied is not kept any more: run its cell again to capture it anew."
+    expect(code.get_by_role("status")).to_have_text(sentence)
+    expect(code.get_by_role("table")).to_have_count(0)
+
+
 def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server, store):
     for name in ("one", "two"):
         add(server, store, name, {"lr": 0.1})
@@ -161,6 +175,7 @@ def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server,
     expect(view_of(page).get_by_role("region", name="Results")).to_contain_text("two")
     compare(page, ["one", "two"])
     expect(page.locator(".at-compare")).to_have_count(1)
+    expect(page.locator(".jp-MainAreaWidget:has(.at-compare) > .jp-Toolbar")).to_be_hidden()
 
 
 def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its_panel(page, server, store):

@@ -49,5 +49,5 @@ def test_ends_are_told_as_the_setting_says(sidebar, store, settings, value):
     run_command(page, "apputils:notify", message=last, type="info", options={"autoClose": False})
     toasts = page.locator(".Toastify__toast")
     expect(toasts.filter(has_text=last)).to_be_visible()
-    expect(toasts.filter(has_text=f"{value}-bad")).to_have_count(int("FAILED" in TOLD[value]))
+    expect(toasts.filter(has_text=f"{value}-bad failed: out of memory")).to_have_count(int("FAILED" in TOLD[value]))
     expect(toasts.filter(has_text=f"{value}-good")).to_have_count(int("SUCCEEDED" in TOLD[value]))

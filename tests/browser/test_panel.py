@@ -96,6 +96,34 @@ def test_a_deleted_experiment_is_told(page, store):
     assert panel.get_by_role("heading", name=SCRIPT).is_visible()
 
 
+def test_a_narrow_panel_shows_all_tabs_and_keeps_its_parts_apart(page, store):
+    add(store, "p10", "narrow", trials=1)
+    begin(store, "p10", 1, lr=0.1)
+    store.change_state("p10", 1, TrialState.FAILED, time.time(), reason="broken")
+    store.close_experiment("p10", time.time())
+    page.set_viewport_size({"width": 700, "height": 900})
+    panel = open_panel(page, "p10")
+    panel.get_by_role("button", name="Rerun").wait_for()
+    tabs = panel.get_by_role("tablist", name="Pages of the experiment")
+    assert tabs.evaluate("(tabs) => tabs.scrollWidth - tabs.clientWidth") == 0
+    rows = {
+        button.bounding_box()["height"]
+        for button in panel.get_by_role("group", name="Actions").get_by_role("button").all()
+    }
+    assert len(rows) == 1
+    above = panel.get_by_role("progressbar").bounding_box()
+    assert tabs.bounding_box()["y"] - above["y"] > 30
+    picture(page, "panel-narrow")
+
+
+def test_an_experiment_that_never_was_here_leaves_nothing_to_wait_for(page):
+    run_command(page, "autotrain:open-experiment", id="p9")
+    panel = page.locator(".jp-Autotrain-panel:visible")
+    panel.get_by_text("There is no such experiment: it has been deleted.").wait_for()
+    expect(panel.get_by_role("tablist")).to_have_count(0)
+    assert panel.inner_text().strip() == "There is no such experiment: it has been deleted."
+
+
 def test_an_open_panel_is_there_again_after_a_reload(page, store, server):
     add(store, "p3", "dogs")
     open_panel(page, "p3").get_by_role("heading", name="dogs").wait_for()
@@ -137,6 +165,29 @@ def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
     strategy.get_by_text(f"Plan of {plan['name']} on 8xH100").wait_for()
     strategy.get_by_role("row", name="data parallel").first.wait_for()
     strategy.get_by_label("The plan as code").get_by_text("import torch").wait_for()
+
+
+def test_the_details_of_a_finished_experiment_are_there_once_they_are_chosen(page, store):
+    add(store, "p8", "finished", trials=1)
+    begin(store, "p8", 1, lr=0.1)
+    store.change_state("p8", 1, TrialState.SUCCEEDED, time.time())
+    store.close_experiment("p8", time.time())
+    panel = open_panel(page, "p8")
+    panel.get_by_role("row", name="lr").wait_for()
+    # Nothing changes any more that would draw it later.
+    panel.get_by_role("tab", name="Details").evaluate("(tab) => tab.click()")
+    assert "trials: 2" in panel.inner_text()
+
+
+def test_code_that_is_not_kept_any_more_is_told_in_one_sentence(page, store):
+    add(store, "p7", "cleaned")
+    panel = open_panel(page, "p7")
+    panel.get_by_role("tab", name="Code").click()
+    code = panel.get_by_role("region", name="Captured code")
+    sentence = "The captured code of this experiment is not kept any more: run its cell again to capture it anew."
+    expect(code.get_by_role("status")).to_have_text(sentence)
+    assert code.inner_text().strip() == sentence
+    picture(page, "panel-no-code")
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

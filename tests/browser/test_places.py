@@ -57,6 +57,7 @@ def test_places_show_their_state_nodes_and_what_runs_and_are_checked(panel, stor
     local.get_by_text(re.compile("^Usable")).wait_for()
     local.get_by_role("table", name="Nodes of local").get_by_role("row").nth(1).wait_for()
     panel.get_by_text(str(file)).wait_for()
+    expect(panel.page.locator(".jp-MainAreaWidget:visible > .jp-Toolbar")).to_be_hidden()
     running(store)
     local.get_by_text(SCRIPT).wait_for()
     assert panel.locator("img").count() == 0

@@ -159,6 +159,10 @@ def test_every_picture_has_a_data_table(shown):
     ):
         shown.view.get_by_role("button", name=f"{name} as a table").click()
         expect(shown.view.get_by_role("region", name=f"Table: {name}").get_by_role("table")).to_contain_text(words)
+    device = section(shown, "Devices").get_by_role("table")
+    sides = [device.locator("th").nth(at).evaluate("(cell) => cell.getBoundingClientRect().left") for at in (0, 2)]
+    assert sides[0] == sides[1], "a head stands elsewhere than its column"
+    expect(device.get_by_role("columnheader", name="device")).to_have_css("text-align", "left")
     grow(shown)
     shown.screenshot("plan_tables")
     assert shown.errors == []
@@ -195,6 +199,18 @@ def test_the_preview_follows_the_dark_theme(shown):
         expect(shown.view.locator(".at-node text").first).to_have_css("fill", re.compile("255, 255, 255"))
         grow(shown)
         shown.screenshot("plan_dark")
+
+
+def test_the_preview_speaks_the_language_of_jupyterlab(lab):
+    words = {"One step": ["Ein Schritt"], "stage %1": ["Stufe %1"], "Devices": ["Ger\u00e4te"]}
+    head = {"language": "de", "plural_forms": "nplurals=2; plural=(n != 1);"}
+    answer = {"data": {"jupyter_autotrain": {"": head, **words}}, "message": ""}
+    lab.page.route("**/api/translations/default**", lambda route: route.fulfill(json=answer))
+    lab.open(SHOW)
+    lab.run_all()
+    expect(section(lab, "Ein Schritt").get_by_text("Stufe 0")).to_be_visible()
+    expect(lab.view.get_by_role("slider", name="Ger\u00e4te")).to_be_visible()
+    assert lab.errors == []
 
 
 def test_a_narrow_cell_puts_the_parts_below_one_another(shown):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import statistics
 import sys
 import time
@@ -33,6 +34,10 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     store.change_state("s2", 1, TrialState.FAILED, time.time(), reason="broken")
     store.close_experiment("s2", time.time())
     group(sidebar, "Done").get_by_text("running dogs").wait_for()
+    facts = sidebar.locator(".jp-Autotrain-facts", has_text="failed")
+    expect(facts).to_have_attribute("title", re.compile("^failed · 1/2 · .* · broken$"))
+    store.annotate_experiment("s2", note="a note that is longer than a row of the sidebar is wide")
+    sidebar.get_by_title("a note that is longer than a row of the sidebar is wide").wait_for()
     store.delete_experiment("s3")
     sidebar.get_by_text("flown birds").wait_for(state="detached")
 

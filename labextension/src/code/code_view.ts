@@ -5,9 +5,9 @@ import { h } from '../../widgets/lib/dom';
 import { listExperiments } from '../api/experiments';
 import type { ListQuery } from '../api/experiments';
 import type { Code } from '../api/runs';
-import { showCode } from '../api/runs';
 import { captureTable, differenceList } from './captured';
 import { DiffView } from './diff_view';
+import { keptCode } from './kept_code';
 
 const NEWEST: ListQuery = { text: '', tag: '', sort: 'created', order: 'descending', limit: 200 };
 
@@ -24,6 +24,8 @@ export class CodeView {
   readonly #header: DiffView;
   readonly #script: DiffView;
   readonly #headerPart: HTMLElement;
+  /** Everything but the message; hidden until there is code. */
+  readonly #body: HTMLElement;
   readonly root: HTMLElement;
   #code: Code | undefined;
   #loading: Promise<void> | undefined;
@@ -40,15 +42,11 @@ export class CodeView {
     });
     const label = h('label', {}, trans.__('Compare with'), ' ', this.#select);
     this.#headerPart = h('section', {}, h('h4', {}, trans.__('Header')), this.#header.root);
-    this.root = h(
-      'section',
-      { class: 'jp-AutotrainCode', 'aria-label': trans.__('Captured code') },
-      label,
-      this.#message,
-      this.#headerPart,
-      h('section', {}, h('h4', {}, trans.__('Script')), this.#script.root),
-      this.#captured,
-    );
+    const scriptPart = h('section', {}, h('h4', {}, trans.__('Script')), this.#script.root);
+    const parts = [label, this.#headerPart, scriptPart, this.#captured];
+    this.#body = h('div', { class: 'jp-AutotrainCode-body', hidden: true }, ...parts);
+    const name = trans.__('Captured code');
+    this.root = h('section', { class: 'jp-AutotrainCode', 'aria-label': name }, this.#message, this.#body);
   }
 
   /** Load and show; does nothing where that has been done. */
@@ -65,12 +63,13 @@ export class CodeView {
   async #load(): Promise<void> {
     const { experimentId, trans } = this.options;
     try {
-      this.#code = await showCode(experimentId);
+      this.#code = await keptCode(experimentId, trans.__('this experiment'), trans);
       this.#captured.replaceChildren(
         ...differenceList(this.#code.differences, trans),
         ...captureTable(this.#code.captured, trans),
       );
       this.#showAlone(this.#code);
+      this.#body.hidden = false;
       await this.#fillSelect();
     } catch (error) {
       this.#tell(error);
@@ -93,13 +92,15 @@ export class CodeView {
       this.#showAlone(code);
       return;
     }
+    const name = this.#select.selectedOptions[0]?.textContent ?? other;
     try {
-      const right = await showCode(other);
+      const right = await keptCode(other, name, this.options.trans);
       if (asked !== this.#asked) return; // another one has been chosen since
-      const name = this.#select.selectedOptions[0]?.textContent ?? other;
       this.#message.hidden = true;
       this.#showDiff(code, right, name);
     } catch (error) {
+      if (asked !== this.#asked) return;
+      this.#showAlone(code);
       this.#tell(error);
     }
   }

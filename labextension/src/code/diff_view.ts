@@ -27,12 +27,14 @@ export class DiffView {
 
   /** Show one text. */
   showText(side: Side): void {
-    this.#begin(side.name, [this.trans.__('Line'), this.trans.__('Code'), this.trans.__('From')]);
+    const { trans } = this;
+    const from = side.origins ? [trans.__('From')] : [];
+    this.#begin(side.name, [trans.__('Line'), trans.__('Code'), ...from]);
     this.#summary.textContent = '';
     this.#append([{ lines: plainLines(side.text) }], (line) => [
       numberCell(line.left),
       textCell(line),
-      h('td', { class: 'jp-AutotrainCode-origin' }, side.origins?.[(line.left ?? 0) - 1] ?? ''),
+      ...(side.origins ? [originCell(side.origins[(line.left ?? 0) - 1])] : []),
     ]);
   }
 
@@ -101,6 +103,10 @@ export class DiffView {
 
 function numberCell(number: number | undefined): HTMLElement {
   return h('td', { class: 'jp-AutotrainCode-number' }, number === undefined ? '' : String(number));
+}
+
+function originCell(origin = ''): HTMLElement {
+  return h('td', { class: 'jp-AutotrainCode-origin' }, origin);
 }
 
 function textCell({ text }: Line): HTMLElement {

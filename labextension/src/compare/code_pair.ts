@@ -2,9 +2,9 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { h } from '../../widgets/lib/dom';
-import { showCode } from '../api/runs';
 import type { Code } from '../api/runs';
 import { DiffView } from '../code/diff_view';
+import { keptCode } from '../code/kept_code';
 import type { RunsModel } from './runs_model';
 
 export class CodePair {
@@ -61,25 +61,35 @@ export class CodePair {
     if (!this.root.open) return;
     const asked = ++this.#asked;
     const [one, two] = [this.#left, this.#right];
-    const names = [one, two].map((select) => select.selectedOptions[0]?.textContent ?? '');
+    const [first, second] = [nameIn(one), nameIn(two)];
     try {
-      const [left, right] = await Promise.all([this.#codeOf(one.value), this.#codeOf(two.value)]);
+      const [left, right] = await Promise.all([
+        this.#codeOf(one.value, first),
+        this.#codeOf(two.value, second),
+      ]);
       if (asked !== this.#asked) return; // others have been chosen since
-      const [first = '', second = ''] = names;
       this.#message.hidden = true;
+      this.#script.root.hidden = false;
       this.#header.root.hidden = left.header === right.header;
       this.#header.showDiff({ name: first, text: left.header }, { name: second, text: right.header });
       this.#script.showDiff({ name: first, text: left.script }, { name: second, text: right.script });
     } catch (error) {
+      if (asked !== this.#asked) return;
+      this.#header.root.hidden = true;
+      this.#script.root.hidden = true;
       this.#message.textContent = error instanceof Error ? error.message : String(error);
       this.#message.hidden = false;
     }
   }
 
-  #codeOf(id: string): Promise<Code> {
-    const known = this.#codes.get(id) ?? showCode(id);
+  #codeOf(id: string, name: string): Promise<Code> {
+    const known = this.#codes.get(id) ?? keptCode(id, name, this.trans);
     this.#codes.set(id, known);
     known.catch(() => this.#codes.delete(id)); // the next time, it is tried again
     return known;
   }
+}
+
+function nameIn(select: HTMLSelectElement): string {
+  return select.selectedOptions[0]?.textContent ?? '';
 }

@@ -93,5 +93,6 @@ function mainWidget(content: CompareWidget): MainAreaWidget<CompareWidget> {
   widget.title.label = content.title.label;
   widget.title.icon = experimentsIcon;
   widget.title.closable = true;
+  widget.toolbar.hide(); // it would be an empty line
   return widget;
 }

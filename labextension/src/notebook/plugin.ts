@@ -5,6 +5,7 @@ import { ICommandPalette } from '@jupyterlab/apputils';
 import { INotebookTracker } from '@jupyterlab/notebook';
 import { IRenderMimeRegistry } from '@jupyterlab/rendermime';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { lendTranslator } from '../../widgets/lib/translator';
 import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
 import { NotebookBadges } from './badges';
@@ -40,6 +41,7 @@ export const notebookPlugin: JupyterFrontEndPlugin<void> = {
       markStaleViews(panel);
     });
     rendermime.addFactory(runRendererFactory({ changes, commands: app.commands, trans }));
+    lendTranslator(trans);
     takeCharts(notebooks, trans);
     addInsertCommand(app, notebooks, trans);
     addCommands(app, notebooks, trans);

@@ -128,8 +128,34 @@ export class ExperimentPanel extends Widget {
       new LogPanel(session),
     ];
     const details = new Details(wire, trans);
-    const tabs = new Tabs(trans.__('Pages of the experiment'), [
-      { name: trans.__('Overview'), node: h('div', { class: 'jp-Autotrain-page' }, ...overview.map(rootOf)) },
+    const tabs = this.#tabs(overview.map(rootOf), details);
+    const root = h('article', { class: 'autotrain jp-Autotrain-panelBody' });
+    const bar = h('div', { class: 'at-row jp-Autotrain-panelBar' }, tabs.bar, actions.root);
+    const content = [header.root, bar, ...tabs.pages, this.#status.root];
+    const body = h('div', { class: 'jp-Autotrain-panelContent' }, ...content);
+    root.append(messages.root, body);
+    this.node.append(root);
+    return [
+      messages,
+      actions,
+      header,
+      ...overview,
+      this.#parallel,
+      details,
+      this.#status,
+      { update: this.#want },
+      {
+        update: () => {
+          body.hidden = wire.isDeleted && !wire.details;
+        },
+      },
+    ];
+  }
+
+  #tabs(overview: HTMLElement[], details: Details): Tabs {
+    const { trans } = this.services;
+    return new Tabs(trans.__('Pages of the experiment'), [
+      { name: trans.__('Overview'), node: h('div', { class: 'jp-Autotrain-page' }, ...overview) },
       {
         name: trans.__('Parallel coordinates'),
         node: this.#parallel.root,
@@ -144,22 +170,14 @@ export class ExperimentPanel extends Widget {
           void this.#code.show();
         },
       },
-      { name: trans.__('Details'), node: details.root },
+      {
+        name: trans.__('Details'),
+        node: details.root,
+        shown: () => {
+          details.update();
+        },
+      },
     ]);
-    const root = h('article', { class: 'autotrain jp-Autotrain-panelBody' });
-    const bar = h('div', { class: 'at-row' }, tabs.bar, actions.root);
-    root.append(messages.root, header.root, bar, ...tabs.pages, this.#status.root);
-    this.node.append(root);
-    return [
-      messages,
-      actions,
-      header,
-      ...overview,
-      this.#parallel,
-      details,
-      this.#status,
-      { update: this.#want },
-    ];
   }
 
   /** The server is asked for the curves of what is looked at. */

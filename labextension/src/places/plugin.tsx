@@ -82,6 +82,7 @@ export const placesPlugin: JupyterFrontEndPlugin<void> = {
       widget.title.label = trans.__('Places');
       content.node.setAttribute('aria-label', widget.title.label); // the main area gives it the role and a label of its own
       widget.title.icon = experimentsIcon;
+      widget.toolbar.hide(); // it would be an empty line
       app.shell.add(widget, 'main');
       void tracker.add(widget); // it waits for the layout, which waits for this command
       return widget;

@@ -51,7 +51,7 @@ export function addChosenCommands(
       else
         tell(
           trans.__(
-            '%1 chosen, 2 to %2 can be compared. Choose with Space, or with Shift and arrows.',
+            '%1 chosen, 2 to %2 can be compared. Tick their boxes, or choose with Space or with Shift and arrows.',
             ids().length,
             MOST_COMPARED,
           ),

@@ -41,7 +41,9 @@ export const Item = React.memo(
           <span className="jp-Autotrain-name">{experiment.name}</span>
           <Sparkline values={experiment.sparkline} />
         </div>
-        <div className="jp-Autotrain-facts">{told.join(' · ')}</div>
+        <div className="jp-Autotrain-facts" title={[...told, experiment.reason].filter(Boolean).join(' · ')}>
+          {told.join(' · ')}
+        </div>
         {!experiment.final && (
           <progress aria-label={trans.__('Trials ended')} value={ended(experiment)} max={experiment.trials} />
         )}
@@ -70,7 +72,11 @@ function Annotation({ tags, note }: { tags: string[]; note: string }): React.JSX
           {tag}
         </span>
       ))}
-      {note && <span className="jp-Autotrain-note">{note}</span>}
+      {note && (
+        <span className="jp-Autotrain-note" title={note}>
+          {note}
+        </span>
+      )}
     </div>
   );
 }

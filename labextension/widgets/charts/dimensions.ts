@@ -111,12 +111,14 @@ function numbers(column: Column, wanted: boolean | undefined): Dimension {
   return placed({ key: column.key, title: column.title, ...scale, values, ticks });
 }
 
-/** Whether values span decades, and a linear axis would press half of them into its lower end. */
+/** Whether values span decades, and their median is nearer to the middle of a logarithmic axis than of a linear one. */
 function readsBetterAsLog(values: readonly (number | undefined)[], low: number, high: number): boolean {
   if (high / low < LOG_FROM) return false;
   const sorted = Float64Array.from(values.filter((value) => value !== undefined)).sort();
   const median = sorted[(sorted.length - 1) >> 1] ?? low;
-  return (median - low) / (high - low) < 0.1;
+  const linear = (median - low) / (high - low);
+  const logarithmic = Math.log(median / low) / Math.log(high / low);
+  return Math.abs(logarithmic - 0.5) <= Math.abs(linear - 0.5);
 }
 
 function labels(column: Column, others: string): Dimension {

@@ -1,4 +1,4 @@
-/** How texts are translated: by JupyterLab's bundle in its extension, not at all elsewhere. */
+/** How texts are translated: by JupyterLab's bundle in its extension and its pages, not at all elsewhere. */
 
 /** What views need of JupyterLab's `TranslationBundle`; `%1`, `%2` ... in a text stand for the values. */
 export interface Translator {
@@ -11,6 +11,27 @@ export const ENGLISH: Translator = {
   __: filled,
   _n: (one, many, amount, ...values) => filled(amount === 1 ? one : many, amount, ...values),
 };
+
+/** The event by which a widget of a kernel asks the page around for its language. */
+const ASK_TRANSLATOR = 'autotrain:ask-translator';
+
+interface Asked {
+  trans: Translator;
+}
+
+/** What the page around translates with; English where none does, as in VS Code and Colab. */
+export function pageTranslator(): Translator {
+  const detail: Asked = { trans: ENGLISH };
+  document.dispatchEvent(new CustomEvent<Asked>(ASK_TRANSLATOR, { detail }));
+  return detail.trans;
+}
+
+/** From now on the widgets of this page are translated with it. */
+export function lendTranslator(trans: Translator): void {
+  document.addEventListener(ASK_TRANSLATOR, (event) => {
+    (event as CustomEvent<Asked>).detail.trans = trans;
+  });
+}
 
 function filled(text: string, ...values: unknown[]): string {
   return text.replace(/%(\d+)/g, (_, place: string) => String(values[Number(place) - 1]));

@@ -1,85 +1,83 @@
 /** The plan beside well-known ones and the best others: time, bytes sent, memory, and why some do not fit. */
 
 import { h, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Session } from './session';
 import type { Candidate, Cost, View } from './view';
 import { bytes, memoryText, percent, seconds } from './format';
 
+/** Which colour each part of a step has. */
 const PARTS: [keyof Cost, string][] = [
   ['compute_s', 'forward'],
   ['communication_s', 'communication'],
   ['bubble_s', 'bubble'],
   ['optimizer_s', 'optimizer'],
 ];
-const KINDS: Record<string, string> = {
-  found: 'found',
-  before: 'before',
-  data: 'data',
-  model: 'model',
-  hybrid: 'hybrid',
-  other: 'next best',
-};
+const NUMBERS = new Set([3, 5, 6, 7]);
 
 export class Candidates {
-  readonly #body = h('div', {
-    class: 'at-scroll',
-    tabindex: 0,
-    role: 'region',
-    'aria-label': 'Plans side by side',
-  });
+  readonly #body: HTMLElement;
   readonly #note = h('span', { class: 'at-soft at-note' });
   readonly root: HTMLElement;
   #drawn: View | undefined;
 
   constructor(readonly session: Session) {
-    const head = h(
-      'div',
-      { class: 'at-section-head' },
-      h('h4', { class: 'at-title' }, 'Plans side by side'),
-      this.#note,
-    );
+    const title = session.trans.__('Plans side by side');
+    this.#body = h('div', { class: 'at-scroll', tabindex: 0, role: 'region', 'aria-label': title });
+    const head = h('div', { class: 'at-section-head' }, h('h4', { class: 'at-title' }, title), this.#note);
     this.root = h('section', { class: 'at-section at-candidates' }, head, this.#body);
   }
 
   update(): void {
-    const { view, base } = this.session;
+    const { view, base, trans } = this.session;
     if (this.#drawn === view) return;
     this.#drawn = view;
-    const rows = rowsOf(view, base);
+    const rows = rowsOf(view, base, trans);
     const slowest = Math.max(...rows.map((row) => row.step_s ?? 0), 1e-12);
-    const found = view.cost.step_s;
-    const heads = ['plan', 'kind', 'mesh', 'step', 'parts', 'against found', 'memory', 'sent'];
-    const right = new Set([3, 5, 6, 7]);
-    this.#body.replaceChildren(
-      h(
-        'table',
-        { class: 'at-table' },
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            ...heads.map((head, i) => h('th', { scope: 'col', class: right.has(i) && 'at-right' }, head)),
-          ),
-        ),
-        h('tbody', {}, ...rows.map((row) => line(row, found, slowest))),
-      ),
+    const cells = headsOf(trans).map((text, i) =>
+      h('th', { scope: 'col', class: NUMBERS.has(i) && 'at-right' }, text),
     );
-    setText(
-      this.#note,
-      view === base ? verdict(view) : 'well-known plans are weighed by the full search, not while sliding',
-    );
+    const lines = rows.map((row) => line(row, view.cost.step_s, slowest, trans));
+    const head = h('thead', {}, h('tr', {}, ...cells));
+    this.#body.replaceChildren(h('table', { class: 'at-table' }, head, h('tbody', {}, ...lines)));
+    const sliding = trans.__('well-known plans are weighed by the full search, not while sliding');
+    setText(this.#note, view === base ? verdict(view, trans) : sliding);
   }
 }
 
+function headsOf(trans: Translator): string[] {
+  return [
+    trans.__('plan'),
+    trans.__('kind'),
+    trans.__('mesh'),
+    trans.__('step'),
+    trans.__('parts'),
+    trans.__('against found'),
+    trans.__('memory'),
+    trans.__('sent'),
+  ];
+}
+
+function kindWords(trans: Translator): Record<string, string> {
+  return {
+    found: trans.__('found'),
+    before: trans.__('before'),
+    data: trans.__('data'),
+    model: trans.__('model'),
+    hybrid: trans.__('hybrid'),
+    other: trans.__('next best'),
+  };
+}
+
 /** After planning again, the first plan of the page stands below the new one. */
-function rowsOf(view: View, base: View): Candidate[] {
+function rowsOf(view: View, base: View, trans: Translator): Candidate[] {
   const [found, ...rest] = view.candidates;
   if (!found) return [];
   const before = base.candidates[0];
   const between =
-    view !== base && before ? [{ ...before, name: `on ${base.cluster.name}`, kind: 'before' }] : [];
+    view !== base && before
+      ? [{ ...before, name: trans.__('on %1', base.cluster.name), kind: 'before' }]
+      : [];
   // A well-known plan may be found again among the next best.
   const known = new Set<string>();
   const distinct = rest.filter((row) => {
@@ -89,14 +87,22 @@ function rowsOf(view: View, base: View): Candidate[] {
   return [found, ...between, ...distinct];
 }
 
-function line(row: Candidate, found: number, slowest: number): HTMLElement {
-  const name = row.kind === 'found' ? 'found plan' : row.kind === 'other' ? 'another mesh' : row.name;
+function nameOf(row: Candidate, trans: Translator): string {
+  if (row.kind === 'found') return trans.__('found plan');
+  return row.kind === 'other' ? trans.__('another mesh') : row.name;
+}
+
+function line(row: Candidate, found: number, slowest: number, trans: Translator): HTMLElement {
   const head = [
-    h('th', { scope: 'row' }, name),
-    h('td', {}, h('span', { class: 'at-kind', 'data-kind': row.kind }, KINDS[row.kind] ?? row.kind)),
+    h('th', { scope: 'row' }, nameOf(row, trans)),
+    h(
+      'td',
+      {},
+      h('span', { class: 'at-kind', 'data-kind': row.kind }, kindWords(trans)[row.kind] ?? row.kind),
+    ),
   ];
   if (row.step_s === null) {
-    const reason = row.reason || 'does not fit';
+    const reason = row.reason || trans.__('does not fit');
     return h(
       'tr',
       { 'data-refused': true },
@@ -108,7 +114,11 @@ function line(row: Candidate, found: number, slowest: number): HTMLElement {
     const share = ((row[key] ?? 0) / slowest) * 100;
     return h('i', { 'data-what': what, style: `width:${share.toFixed(2)}%` });
   });
-  const spoken = `compute ${seconds(row.compute_s ?? 0)}, communication ${seconds(row.communication_s ?? 0)}`;
+  const spoken = trans.__(
+    'compute %1, communication %2',
+    seconds(row.compute_s ?? 0),
+    seconds(row.communication_s ?? 0),
+  );
   return h(
     'tr',
     { 'data-found': row.kind === 'found' },
@@ -130,13 +140,13 @@ function against(step: number, found: number): string {
     : `${Number(ratio.toPrecision(2))} ×`;
 }
 
-function verdict(view: View): string {
+function verdict(view: View, trans: Translator): string {
   const best = view.candidates
     .filter((row) => row.kind !== 'found' && row.kind !== 'other' && row.step_s !== null && row.fits)
     .sort((a, b) => (a.step_s ?? 0) - (b.step_s ?? 0))[0];
   if (!best?.step_s) return '';
   const gain = 1 - view.cost.step_s / best.step_s;
   return gain < 5e-4
-    ? `as fast as ${best.name}`
-    : `${percent(gain)} less time than ${best.name}, the best well-known plan`;
+    ? trans.__('as fast as %1', best.name)
+    : trans.__('%1 less time than %2, the best well-known plan', percent(gain), best.name);
 }

@@ -1,28 +1,31 @@
 /** What is to be known of the chosen op: its split, its tensors, what is sent for it, why it is split so. */
 
 import { h, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Session } from './session';
 import type { GraphNode, LayoutChange, Tensor, View } from './view';
-import { amount, flopsText, moveText, splitText, weightsText } from './format';
+import { amount, flopsText } from './format';
+import { moveText, splitText, weightsText } from './texts';
 
 export class Detail {
-  readonly root = h('section', { class: 'at-section at-detail', 'aria-label': 'Chosen op' });
+  readonly root: HTMLElement;
   readonly #body = h('div', {});
   readonly #why = h('p', {});
-  readonly #ways = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': 'Ways to split it' });
+  readonly #ways: HTMLElement;
   #drawn: [View, string] | undefined;
   #chips = new Map<number, HTMLButtonElement>();
 
   constructor(readonly session: Session) {
-    const summary = h('summary', {}, 'Why this split?');
-    this.root.append(
-      this.#body,
-      h('details', { class: 'at-details', open: true }, summary, this.#why, this.#ways),
-    );
+    const { trans } = session;
+    this.#ways = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': trans.__('Ways to split it') });
+    const summary = h('summary', {}, trans.__('Why this split?'));
+    const details = h('details', { class: 'at-details', open: true }, summary, this.#why, this.#ways);
+    const label = trans.__('Chosen op');
+    this.root = h('section', { class: 'at-section at-detail', 'aria-label': label }, this.#body, details);
   }
 
   update(): void {
-    const { view, op, explanations, tensor } = this.session;
+    const { view, op, explanations, tensor, trans } = this.session;
     const node = this.session.node();
     if (node && (this.#drawn?.[0] !== view || this.#drawn[1] !== op)) {
       this.#drawn = [view, op];
@@ -30,7 +33,8 @@ export class Detail {
     }
     for (const [id, chip] of this.#chips) chip.setAttribute('aria-pressed', String(id === tensor));
     // The last line sums up the table before it.
-    const lines = (explanations.get(op) ?? 'Asking the kernel…').trimEnd().split('\n');
+    const explanation = explanations.get(op) ?? trans.__('Asking the kernel…');
+    const lines = explanation.trimEnd().split('\n');
     setText(this.#why, lines.at(-1) ?? '');
     setText(this.#ways, lines.slice(1, -1).join('\n'));
     this.#ways.hidden = lines.length < 3;
@@ -39,15 +43,13 @@ export class Detail {
   #fill(node: GraphNode, view: View): void {
     const tensors = node.tensors.flatMap((id) => view.tensors.filter((tensor) => tensor.id === id));
     this.#chips = new Map(tensors.map((tensor) => [tensor.id, this.#chip(tensor)]));
-    const lines = [...facts(node, view), ...moves(node, view)];
+    const { trans } = this.session;
+    const lines = [...facts(node, view, trans), ...moves(node, view, trans)];
+    const label = trans.__('Tensors: show who holds which slice');
     this.#body.replaceChildren(
       h('h4', { class: 'at-title' }, node.op, h('span', { class: 'at-soft' }, ` ${node.kind}`)),
       h('ul', { class: 'at-facts-list' }, ...lines.map((line) => h('li', {}, line))),
-      h(
-        'div',
-        { class: 'at-chips', role: 'group', 'aria-label': 'Tensors: show who holds which slice' },
-        ...this.#chips.values(),
-      ),
+      h('div', { class: 'at-chips', role: 'group', 'aria-label': label }, ...this.#chips.values()),
     );
   }
 
@@ -70,36 +72,51 @@ export class Detail {
     };
     const whole = `[${tensor.shape.join(', ')}]`;
     const local = `[${tensor.local_shape.join(', ')}]`;
+    const isWhole = this.session.trans.__('%1 whole', whole);
     return h(
       'button',
       { type: 'button', class: 'at-chip', ...listeners },
       h('b', {}, tensor.name.split('.').slice(-2).join('.')),
-      h('span', { class: 'at-soft' }, whole === local ? `${whole} whole` : `${whole} → ${local}`),
+      h('span', { class: 'at-soft' }, whole === local ? isWhole : `${whole} → ${local}`),
       h('code', {}, tensor.placements.join(' ')),
     );
   }
 }
 
-function facts(node: GraphNode, view: View): string[] {
-  const times = node.count > 1 ? `, ${node.count} equal ones` : '';
-  const work = node.flops > 0 ? [`${flopsText(node.flops)} per step${times}`] : [];
-  const states =
-    node.parameters > 0 ? [`${amount(node.parameters)} parameters, ${weightsText(node, view)}`] : [];
-  const kept = node.recompute === 'none' ? [] : [`activations recomputed: ${node.recompute}`];
-  const what = node.host_table ? 'table and its optimizer states' : 'optimizer states';
-  const host = node.offload ? [`${what} kept on the host`] : [];
-  return [`Split: ${splitText(node, view.mesh)}`, ...work, ...states, ...kept, ...host];
+function facts(node: GraphNode, view: View, trans: Translator): string[] {
+  const split = trans.__('Split: %1', splitText(node, view.mesh, trans));
+  const found = [split, workText(node, trans)];
+  if (node.parameters > 0)
+    found.push(trans.__('%1 parameters, %2', amount(node.parameters), weightsText(node, view, trans)));
+  if (node.recompute !== 'none') found.push(trans.__('activations recomputed: %1', node.recompute));
+  if (node.offload) found.push(hostText(node, trans));
+  return found.filter(Boolean);
 }
 
-function moves(node: GraphNode, view: View): string[] {
-  const name = (id: number): string => view.nodes.find((other) => other.id === id)?.label ?? 'input';
+function workText({ flops, count }: GraphNode, trans: Translator): string {
+  if (flops <= 0) return '';
+  return count > 1
+    ? trans.__('%1 per step, %2 equal ones', flopsText(flops), count)
+    : trans.__('%1 per step', flopsText(flops));
+}
+
+function hostText({ host_table }: GraphNode, trans: Translator): string {
+  return host_table
+    ? trans.__('table and its optimizer states kept on the host')
+    : trans.__('optimizer states kept on the host');
+}
+
+function moves(node: GraphNode, view: View, trans: Translator): string[] {
+  const name = (id: number): string => view.nodes.find((one) => one.id === id)?.label ?? trans.__('input');
+  const said = (move: LayoutChange): string => moveText(move, view.mesh, trans);
   const arriving = view.edges
     .filter((edge) => edge.target === node.id)
-    .flatMap((edge) => [
-      ...edge.forward.map((move) => `from ${name(edge.source)}: ${moveText(move, view.mesh)}`),
-      ...edge.backward.map((move) => `gradient to ${name(edge.source)}: ${moveText(move, view.mesh)}`),
+    .flatMap(({ source, forward, backward }) => [
+      ...forward.map((move) => trans.__('from %1: %2', name(source), said(move))),
+      ...backward.map((move) => trans.__('gradient to %1: %2', name(source), said(move))),
     ]);
-  return [...arriving, ...merged(node.syncs).map((move) => `for its weights: ${moveText(move, view.mesh)}`)];
+  const synced = merged(node.syncs).map((move) => trans.__('for its weights: %1', said(move)));
+  return [...arriving, ...synced];
 }
 
 /** One line for all weights of an op that travel alike. */

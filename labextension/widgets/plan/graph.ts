@@ -23,7 +23,9 @@ export class GraphView {
 
   constructor(readonly session: Session) {
     const chart = h('div', { class: 'at-graph-chart' }, this.#scroll, this.#legend, this.#tip);
-    this.#section = new Section('graph', 'Model', chart, () => dataTable(session.view));
+    const { trans } = session;
+    const table = (): HTMLElement => dataTable(session.view, trans);
+    this.#section = new Section('graph', trans.__('Model'), chart, table, trans);
     this.root = this.#section.root;
     this.#scroll.addEventListener('keydown', (event) => {
       this.#move(event);
@@ -43,7 +45,7 @@ export class GraphView {
   }
 
   #draw(): void {
-    const { view } = this.session;
+    const { view, trans } = this.session;
     const focused = this.#scroll.contains(document.activeElement);
     const place = arrange(view, this.#closed);
     this.#marks = new Map();
@@ -55,7 +57,7 @@ export class GraphView {
         style: `width:100%;max-width:${place.width}px;min-width:${0.85 * place.width}px`,
         viewBox: `0 0 ${place.width} ${place.height}`,
         role: 'group',
-        'aria-label': `Ops of ${view.name}; arrow keys move, Enter chooses`,
+        'aria-label': trans.__('Ops of %1; arrow keys move, Enter chooses', view.name),
       },
       arrowhead(),
       ...this.#frames(place),
@@ -63,9 +65,11 @@ export class GraphView {
       ...marks,
     );
     this.#scroll.replaceChildren(svg);
-    this.#legend.replaceChildren(...legend(view));
+    this.#legend.replaceChildren(...legend(view, trans));
     const moving = view.edges.filter(moves).length;
-    this.#section.note(moving ? `${moving} of ${view.edges.length} edges move data` : 'no edge moves data');
+    const none = trans.__('no edge moves data');
+    const some = trans.__('%1 of %2 edges move data', moving, view.edges.length);
+    this.#section.note(moving ? some : none);
     if (focused) this.#marks.get(this.session.op)?.focus();
   }
 
@@ -87,8 +91,8 @@ export class GraphView {
   #node(one: Placed): SVGGElement {
     const first = one.nodes[0];
     if (!first) return s('g');
-    const { view } = this.session;
-    const { name, below, flags, colours, spoken } = face(one, first, view);
+    const { view, trans } = this.session;
+    const { name, below, flags, colours, spoken } = face(one, first, view, trans);
     const mark = s(
       'g',
       {
@@ -141,8 +145,8 @@ export class GraphView {
   }
 
   #tell(edges: GraphEdge[], event: MouseEvent): void {
-    const { view } = this.session;
-    const lines = edges.flatMap((edge) => edgeLines(edge, view));
+    const { view, trans } = this.session;
+    const lines = edges.flatMap((edge) => edgeLines(edge, view, trans));
     this.#tip.replaceChildren(
       ...lines.map((line, i) => h('p', { class: i === 0 ? 'at-tip-head' : undefined }, line)),
     );

@@ -1,9 +1,11 @@
 /** Name, proof, figures, and the plan as code. */
 
 import { h, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Session } from './session';
 import { stillShown } from './sliders';
-import { gapText, isProven, limitText, meshText, memoryText, percent, seconds, amount } from './format';
+import { amount, memoryText, percent, seconds } from './format';
+import { gapText, isProven, limitText, meshText } from './texts';
 import type { View } from './view';
 
 export class Head {
@@ -15,13 +17,16 @@ export class Head {
   readonly #stale = h('p', { class: 'at-stale', hidden: true });
   /** Why the code does not run as it stands. */
   readonly #missing = h('details', { class: 'at-missing', hidden: true });
-  readonly #code = h('pre', { class: 'at-log', tabindex: 0, 'aria-label': 'The plan as code', hidden: true });
+  readonly #code: HTMLElement;
   readonly #show: HTMLButtonElement;
   readonly #copy: HTMLButtonElement;
   readonly root: HTMLElement;
   #drawn: View | undefined;
 
   constructor(readonly session: Session) {
+    const { trans } = session;
+    const label = trans.__('The plan as code');
+    this.#code = h('pre', { class: 'at-log', tabindex: 0, 'aria-label': label, hidden: true });
     this.#show = h('button', {
       type: 'button',
       class: 'at-button',
@@ -31,11 +36,11 @@ export class Head {
         this.#show.setAttribute('aria-expanded', String(!this.#code.hidden));
       },
     });
-    this.#show.append('Code');
+    this.#show.append(trans.__('Code'));
     this.#copy = h(
       'button',
       { type: 'button', class: 'at-button', onclick: () => void this.#toClipboard() },
-      'Copy as code',
+      trans.__('Copy as code'),
     );
     const tools = h('div', { class: 'at-tools' }, this.#show, this.#copy);
     const line = h('div', { class: 'at-head' }, this.#name, this.#gap, tools);
@@ -43,34 +48,37 @@ export class Head {
   }
 
   update(): void {
-    const { view } = this.session;
+    const { view, trans } = this.session;
     setText(this.#stale, stillShown(this.session));
     this.#stale.hidden = this.session.refusal === '';
     if (this.#drawn === view) return;
     this.#drawn = view;
-    setText(this.#name, `${view.name} on ${view.cluster.devices} × ${view.cluster.device}`);
-    setText(this.#gap, gapText(view));
+    setText(this.#name, trans.__('%1 on %2 × %3', view.name, view.cluster.devices, view.cluster.device));
+    setText(this.#gap, gapText(view, trans));
     this.#gap.dataset.state = isProven(view) ? 'SUCCEEDED' : 'STOPPING';
-    this.#gap.title = 'How much faster any other plan in the space searched can be, at most';
-    this.#figures.replaceChildren(...figures(view).map(([word, value, rest]) => figure(word, value, rest)));
-    setText(this.#notes, notes(view));
+    this.#gap.title = trans.__('How much faster any other plan in the space searched can be, at most');
+    this.#figures.replaceChildren(
+      ...figures(view, trans).map(([word, value, rest]) => figure(word, value, rest)),
+    );
+    setText(this.#notes, notes(view, trans));
     setText(this.#code, view.code);
     this.#missing.hidden = view.caveats.length === 0;
     this.#missing.replaceChildren(
-      h('summary', {}, 'The code does not run as it stands'),
+      h('summary', {}, trans.__('The code does not run as it stands')),
       h('ul', {}, ...view.caveats.map((caveat) => h('li', {}, caveat))),
     );
   }
 
   async #toClipboard(): Promise<void> {
-    const result = await navigator.clipboard.writeText(this.session.view.code).then(
-      () => 'Copied',
-      () => 'Press Ctrl+C',
+    const { view, trans } = this.session;
+    const isCopied = await navigator.clipboard.writeText(view.code).then(
+      () => true,
+      () => false,
     );
-    if (result !== 'Copied') this.#select();
-    setText(this.#copy, result);
+    if (!isCopied) this.#select();
+    setText(this.#copy, isCopied ? trans.__('Copied') : trans.__('Press Ctrl+C'));
     window.setTimeout(() => {
-      setText(this.#copy, 'Copy as code');
+      setText(this.#copy, trans.__('Copy as code'));
     }, 1500);
   }
 
@@ -93,29 +101,32 @@ function figure(word: string, value: string, rest: string): HTMLElement {
   );
 }
 
-function figures(view: View): Figure[] {
-  const { cost } = view;
+function figures(view: View, trans: Translator): Figure[] {
+  const { cost, microbatches } = view;
   const share = (part: number): string => percent(part / Math.max(cost.step_s, 1e-12));
-  const bubbles = cost.bubble_s > 1e-9 ? [['bubbles', share(cost.bubble_s), ''] satisfies Figure] : [];
+  const bubbles =
+    cost.bubble_s > 1e-9 ? [[trans.__('bubbles'), share(cost.bubble_s), ''] satisfies Figure] : [];
+  const parts = trans._n('%1 microbatch', '%1 microbatches', microbatches);
+  const limit = trans.__('of %1', limitText(view, trans));
   return [
-    ['step', seconds(cost.step_s), ''],
-    ['computing', share(cost.compute_s), ''],
-    ['exposed communication', share(cost.communication_s), ''],
+    [trans.__('step'), seconds(cost.step_s), ''],
+    [trans.__('computing'), share(cost.compute_s), ''],
+    [trans.__('exposed communication'), share(cost.communication_s), ''],
     ...bubbles,
-    ['memory per rank', memoryText(cost.peak_memory_bytes), `of ${limitText(view)}`],
-    ['split', meshText(view.mesh), view.microbatches > 1 ? `${view.microbatches} microbatches` : ''],
+    [trans.__('memory per rank'), memoryText(cost.peak_memory_bytes), limit],
+    [trans.__('split'), meshText(view.mesh, trans), microbatches > 1 ? parts : ''],
   ];
 }
 
-function notes(view: View): string {
+function notes(view: View, trans: Translator): string {
   const how = view.search.replaceAll('_', ' ');
   const states = Object.entries(view.zero)
     .filter(([level]) => level !== '0')
-    .map(([level, count]) => `ZeRO ${level} for ${amount(count)} parameters`);
+    .map(([level, count]) => trans.__('ZeRO %1 for %2 parameters', level, amount(count)));
   const again = Object.entries(view.recompute)
     .filter(([mode, count]) => mode !== 'none' && count > 0)
-    .map(([mode, count]) => `${mode} recompute in ${count} blocks`);
-  const unknown =
-    view.unknown.length > 0 ? [`replicated for want of a rule: ${view.unknown.join(', ')}`] : [];
+    .map(([mode, count]) => trans._n('%2 recompute in %1 block', '%2 recompute in %1 blocks', count, mode));
+  const kinds = view.unknown.join(', ');
+  const unknown = kinds ? [trans.__('replicated for want of a rule: %1', kinds)] : [];
   return [...states, ...again, ...unknown, ...view.notes, `${how}, ${seconds(view.search_s)}`].join(' · ');
 }

@@ -1,20 +1,14 @@
 /** The texts of the model graph: on its nodes, beside its edges, below it, and as a table. */
 
 import { h } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Placed } from './layout';
 import { table } from './section';
 import type { GraphEdge, GraphNode, LayoutChange, View } from './view';
-import { amount, bytes, moveText, splitText } from './format';
+import { amount, bytes } from './format';
+import { moveText, splitText } from './texts';
 
 const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'replica'];
-const MEANING: Record<string, string> = {
-  data: 'batch',
-  sequence: 'sequence',
-  tensor: 'features or heads',
-  expert: 'experts',
-  spatial: 'image area',
-  replica: 'not split',
-};
 const MOST_LETTERS = 22;
 
 const ROLES: Record<string, string> = {
@@ -39,21 +33,21 @@ interface Face {
 }
 
 /** What is written on an op, or on a closed block. */
-export function face(one: Placed, first: GraphNode, view: View): Face {
+export function face(one: Placed, first: GraphNode, view: View, trans: Translator): Face {
   if (one.closed) {
     const group = view.groups[one.group];
-    const name = `${group?.label ?? 'block'} × ${group?.count ?? 1}`;
-    const below = 'open this block';
+    const name = `${group?.label ?? trans.__('block')} × ${group?.count ?? 1}`;
+    const below = trans.__('open this block');
     return { name, below, flags: '', colours: blockColours(one.nodes), spoken: `${name}, ${below}` };
   }
-  const below = splitText(first, view.mesh);
+  const below = splitText(first, view.mesh, trans);
   const zero = first.zero ? `Z${first.zero}` : '';
   const flags = [zero, first.recompute === 'none' ? '' : '↻', first.offload ? '⇅' : '']
     .filter(Boolean)
     .join(' ');
-  const equal = first.count > 1 ? `, ${first.count} equal ones` : '';
+  const equal = first.count > 1 ? [trans.__('%1 equal ones', first.count)] : [];
   const letters = MOST_LETTERS - (flags ? flags.length + 2 : 0);
-  const spoken = `${first.label}, ${below}${equal}`;
+  const spoken = [first.label, below, ...equal].join(', ');
   return { name: cut(first.label, letters), below, flags, colours: coloursOf(first), spoken };
 }
 
@@ -62,52 +56,76 @@ function blockColours(nodes: GraphNode[]): string[] {
   return COLOURS.filter((colour) => found.has(colour));
 }
 
-export function legend(view: View): HTMLElement[] {
+export function legend(view: View, trans: Translator): HTMLElement[] {
   const used = new Set(view.nodes.flatMap(coloursOf));
+  const meanings = meaningsOf(trans);
   const colours = COLOURS.filter((colour) => used.has(colour)).map((colour) =>
-    h('span', { 'data-colour': colour }, h('i', {}), `${colour}: ${MEANING[colour] ?? colour}`),
+    h('span', { 'data-colour': colour }, h('i', {}), meanings[colour] ?? colour),
   );
   const marks = [
-    view.nodes.some((node) => node.zero > 0) ? 'Z1–Z3 states sharded' : '',
-    view.nodes.some((node) => node.recompute !== 'none') ? '↻ recomputed' : '',
-    view.nodes.some((node) => node.offload) ? '⇅ kept on the host' : '',
+    view.nodes.some((node) => node.zero > 0) ? trans.__('Z1–Z3 states sharded') : '',
+    view.nodes.some((node) => node.recompute !== 'none') ? trans.__('↻ recomputed') : '',
+    view.nodes.some((node) => node.offload) ? trans.__('⇅ kept on the host') : '',
   ].filter(Boolean);
   return [...colours, ...marks.map((mark) => h('span', {}, mark))];
 }
 
-export function edgeLines(edge: GraphEdge, view: View): string[] {
-  const tensor = view.tensors.find((one) => one.id === edge.tensor);
-  const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : 'tensor';
-  const say = (way: string, moves: LayoutChange[]): string[] =>
-    moves.map((move) => `${way}: ${moveText(move, view.mesh)}`);
-  const moves = [...say('forward', edge.forward), ...say('backward', edge.backward)];
-  return [
-    `${named}, ${bytes(edge.bytes)}`,
-    ...(moves.length > 0 ? moves : ['stays where it is: nothing is sent']),
-  ];
+function meaningsOf(trans: Translator): Record<string, string> {
+  return {
+    data: trans.__('data: batch'),
+    sequence: trans.__('sequence'),
+    tensor: trans.__('tensor: features or heads'),
+    expert: trans.__('expert: experts'),
+    spatial: trans.__('spatial: image area'),
+    replica: trans.__('replica: not split'),
+  };
 }
 
-export function dataTable(view: View): HTMLElement {
+export function edgeLines(edge: GraphEdge, view: View, trans: Translator): string[] {
+  const tensor = view.tensors.find((one) => one.id === edge.tensor);
+  const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : trans.__('tensor');
+  const said = (move: LayoutChange): string => moveText(move, view.mesh, trans);
+  const moves = [
+    ...edge.forward.map((move) => trans.__('forward: %1', said(move))),
+    ...edge.backward.map((move) => trans.__('backward: %1', said(move))),
+  ];
+  const still = trans.__('stays where it is: nothing is sent');
+  return [`${named}, ${bytes(edge.bytes)}`, ...(moves.length > 0 ? moves : [still])];
+}
+
+export function dataTable(view: View, trans: Translator): HTMLElement {
   const name = new Map(view.nodes.map((node) => [node.id, node.label]));
   const rows = view.nodes.map((node) => {
     const coming = view.edges.filter((edge) => edge.target === node.id);
     const moves = coming.flatMap((edge) =>
       [...edge.forward, ...edge.backward].map(
-        (move) => `${name.get(edge.source) ?? ''}: ${moveText(move, view.mesh)}`,
+        (move) => `${name.get(edge.source) ?? ''}: ${moveText(move, view.mesh, trans)}`,
       ),
     );
     return [
       node.label,
       String(node.count),
-      splitText(node, view.mesh),
+      splitText(node, view.mesh, trans),
       node.zero ? `ZeRO ${node.zero}` : '',
       node.stages.join(', '),
       amount(node.parameters * node.count),
       moves.join('; '),
     ];
   });
-  const heads = ['op', 'times', 'split', 'states', 'stages', 'parameters', 'what arrives'];
-  return table(`${view.nodes.length} ops and blocks of ${view.name}`, heads, rows);
+  const caption = trans.__('%1 ops and blocks of %2', view.nodes.length, view.name);
+  return table(caption, headsOf(trans), rows);
+}
+
+function headsOf(trans: Translator): string[] {
+  return [
+    trans.__('op'),
+    trans.__('times'),
+    trans.__('split'),
+    trans.__('states'),
+    trans.__('stages'),
+    trans.__('parameters'),
+    trans.__('what arrives'),
+  ];
 }
 
 export function cut(text: string, letters = MOST_LETTERS): string {

@@ -1,6 +1,7 @@
 /** One part of the page: a title, a picture, and the same as a table. */
 
 import { h, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 
 export class Section {
   readonly root: HTMLElement;
@@ -15,17 +16,18 @@ export class Section {
     title: string,
     readonly chart: HTMLElement,
     readonly table: () => HTMLElement,
+    private readonly trans: Translator,
   ) {
     this.#switch = h('button', {
       type: 'button',
       class: 'at-button',
       'aria-pressed': 'false',
-      'aria-label': `${title} as a table`,
+      'aria-label': trans.__('%1 as a table', title),
       onclick: () => {
         this.#turn();
       },
     });
-    this.#switch.append('Table');
+    this.#switch.append(trans.__('Table'));
     setText(this.#title, title);
     const head = h('div', { class: 'at-section-head' }, this.#title, this.#note, this.#switch);
     this.root = h(
@@ -43,8 +45,7 @@ export class Section {
 
   /** To be called when what is drawn has changed. */
   refresh(): void {
-    if (!this.#dataTable.hidden)
-      this.#dataTable.replaceChildren(scrolling(this.#title.textContent ?? '', this.table()));
+    if (!this.#dataTable.hidden) this.#dataTable.replaceChildren(this.#scrolling(this.table()));
   }
 
   #turn(): void {
@@ -53,19 +54,16 @@ export class Section {
     this.#switch.setAttribute('aria-pressed', String(!this.#dataTable.hidden));
     this.refresh();
   }
-}
 
-function scrolling(title: string, table: HTMLElement): HTMLElement {
-  return h(
-    'div',
-    { class: 'at-scroll', tabindex: 0, role: 'region', 'aria-label': `Table: ${title}` },
-    table,
-  );
+  #scrolling(table: HTMLElement): HTMLElement {
+    const label = this.trans.__('Table: %1', this.#title.textContent ?? '');
+    return h('div', { class: 'at-scroll', tabindex: 0, role: 'region', 'aria-label': label }, table);
+  }
 }
 
 /** A table of texts; the first column heads its row, columns of numbers stand to the right. */
 export function table(caption: string, heads: string[], rows: (string | Node)[][]): HTMLElement {
-  const right = heads.map((_, i) => rows.length > 0 && rows.every((row) => isNumber(row[i])));
+  const right = heads.map((_, i) => i > 0 && rows.length > 0 && rows.every((row) => isNumber(row[i])));
   const cell = (content: string | Node, i: number): HTMLElement =>
     i === 0
       ? h('th', { scope: 'row' }, content)

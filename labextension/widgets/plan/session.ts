@@ -1,6 +1,8 @@
 /** One plan: what the kernel sent, what is selected on the page, and the machine that is planned for. */
 
 import type { AnyModel } from '@anywidget/types';
+import { ENGLISH } from '../lib/translator';
+import type { Translator } from '../lib/translator';
 import type { GraphNode, Tensor, View } from './view';
 
 /** Short enough to follow a slider, long enough not to send a request for every pixel. */
@@ -43,7 +45,10 @@ export class Session {
   #plan = 0;
   #timer = 0;
 
-  constructor(readonly model: AnyModel) {
+  constructor(
+    readonly model: AnyModel,
+    readonly trans: Translator = ENGLISH,
+  ) {
     this.base = this.view = model.get('view') as View;
     this.machine = machineOf(this.base);
     model.on('msg:custom', this.#receive);

@@ -41,11 +41,11 @@ export function slices(tensor: Tensor): number {
   return tensor.splits.reduce((product, split) => product * split.parts, 1);
 }
 
-/** `[0:512, :]`: what is held, dim by dim, as it would be written. */
+/** `[0:512, :]`: what is held, dim by dim, as it would be written; empty of a single number. */
 export function rangeText(tensor: Tensor, slice: Slice): string {
   const split = new Set(tensor.splits.map((one) => one.dim));
   const dims = slice.ranges.map(([low, high], dim) => (split.has(dim) ? `${low}:${high}` : ':'));
-  return dims.length > 0 ? `[${dims.join(', ')}]` : 'a number';
+  return dims.length > 0 ? `[${dims.join(', ')}]` : '';
 }
 
 /** Neighbours differ in hue, and every slice has a place on the circle of its own. */

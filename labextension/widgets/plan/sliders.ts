@@ -1,10 +1,13 @@
 /** The sliders that plan for another machine: devices, bandwidth, memory. */
 
 import { h, setText } from '../lib/dom';
+import type { Translator } from '../lib/translator';
 import type { Machine, Session } from './session';
-import { bytes, gapText, memoryText, seconds } from './format';
+import { bytes, memoryText, seconds } from './format';
+import { gapText } from './texts';
 
 const GIB = 2 ** 30;
+const BANDWIDTHS = [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16];
 const MAX_DEVICES = 65_536;
 
 interface Slider {
@@ -23,15 +26,16 @@ export class Sliders {
   readonly #reset: HTMLButtonElement;
 
   constructor(readonly session: Session) {
-    const { base } = session;
+    const { base, trans } = session;
     const { levels, devices } = base.cluster;
     this.#sliders = [
-      this.#slider('Devices', 'devices', deviceStops(devices), String),
-      this.#slider('Bandwidth', 'bandwidth', [1 / 16, 1 / 8, 1 / 4, 1 / 2, 1, 2, 4, 8, 16], (factor) => {
+      this.#slider(trans.__('Devices'), 'devices', deviceStops(devices), String),
+      this.#slider(trans.__('Bandwidth'), 'bandwidth', BANDWIDTHS, (factor) => {
         const outer = levels.at(-1);
-        return `× ${factor >= 1 ? factor : `1/${1 / factor}`}${outer ? `, ${bytes(outer.bytes_per_s * factor)}/s ${outer.name}` : ''}`;
+        const times = `× ${factor >= 1 ? factor : `1/${1 / factor}`}`;
+        return outer ? `${times}, ${bytes(outer.bytes_per_s * factor)}/s ${outer.name}` : times;
       }),
-      this.#slider('Memory', 'memory_bytes', memoryStops(base.limit_bytes), memoryText),
+      this.#slider(trans.__('Memory'), 'memory_bytes', memoryStops(base.limit_bytes), memoryText),
     ];
     this.#reset = h(
       'button',
@@ -42,11 +46,16 @@ export class Sliders {
           session.reset();
         },
       },
-      'Back to the plan',
+      trans.__('Back to the plan'),
     );
     const rows = h('div', { class: 'at-sliders' }, ...this.#sliders.map((slider) => slider.root));
     const line = h('div', { class: 'at-whatif' }, this.#note, this.#reset);
-    this.root = h('section', { class: 'at-section at-what-if', 'aria-label': 'What if' }, rows, line);
+    this.root = h(
+      'section',
+      { class: 'at-section at-what-if', 'aria-label': trans.__('What if') },
+      rows,
+      line,
+    );
   }
 
   update(): void {
@@ -80,26 +89,34 @@ export class Sliders {
 
 /** The line below the sliders: how the plan for this machine compares, or why there is none. */
 export function sentence(session: Session): string {
-  const { view, base, refusal } = session;
-  if (session.waiting) return 'Planning…';
+  const { view, base, refusal, trans } = session;
+  if (session.waiting) return trans.__('Planning…');
   if (refusal) return `${stillShown(session)}: ${refusal}`;
-  if (view === base) return 'Move a slider to plan the split for another machine.';
-  const ratio = base.cost.step_s / view.cost.step_s;
-  const speed =
-    ratio >= 1
-      ? `${Number(ratio.toPrecision(3))} × as fast`
-      : `${Number((1 / ratio).toPrecision(3))} × as slow`;
-  const gap = gapText(view);
-  return `${seconds(view.cost.step_s)} per step, ${speed}. ${gap}; planned in ${seconds(session.planned_s)} by the instant search.`;
+  if (view === base) return trans.__('Move a slider to plan the split for another machine.');
+  return trans.__(
+    '%1 per step, %2. %3; planned in %4 by the instant search.',
+    seconds(view.cost.step_s),
+    speedText(base.cost.step_s / view.cost.step_s, trans),
+    gapText(view, trans),
+    seconds(session.planned_s),
+  );
+}
+
+function speedText(ratio: number, trans: Translator): string {
+  return ratio >= 1
+    ? trans.__('%1 × as fast', Number(ratio.toPrecision(3)))
+    : trans.__('%1 × as slow', Number((1 / ratio).toPrecision(3)));
 }
 
 /** Which machine the page still shows while the one of the sliders is refused. */
-export function stillShown({ view, machine, refusal }: Session): string {
+export function stillShown({ view, machine, refusal, trans }: Session): string {
   if (!refusal) return '';
   const { devices, device } = view.cluster;
-  const speed = machine.bandwidth === 1 ? '' : `, bandwidth × ${machine.bandwidth}`;
-  const refused = `${machine.devices} × ${device} with ${memoryText(machine.memory_bytes)} each${speed}`;
-  return `Still shows ${devices} × ${device} with ${memoryText(view.limit_bytes)} each; ${refused} is refused`;
+  const shown = trans.__('%1 × %2 with %3 each', devices, device, memoryText(view.limit_bytes));
+  const asked = trans.__('%1 × %2 with %3 each', machine.devices, device, memoryText(machine.memory_bytes));
+  return machine.bandwidth === 1
+    ? trans.__('Still shows %1; %2 is refused', shown, asked)
+    : trans.__('Still shows %1; %2, bandwidth × %3 is refused', shown, asked, machine.bandwidth);
 }
 
 function deviceStops(devices: number): number[] {
