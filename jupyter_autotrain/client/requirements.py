@@ -52,8 +52,6 @@ def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
         yield "resources.workers_per_node (it starts one worker per trial)"
     if spec.launcher != "env" and not can.multi_worker:
         yield f"launcher {spec.launcher} (it starts one worker per trial)"
-    if needs.nodes > 1 and spec.launcher == "mpi" and can.multi_node and not can.multi_node_mpi:
-        yield "launcher mpi with resources.nodes (it starts no mpiexec on several nodes; torchrun and env do)"
     if needs.memory_bytes and not can.limits_memory:
         yield "resources.memory (it cannot limit memory)"
     if needs.cpus and not can.limits_cpu:

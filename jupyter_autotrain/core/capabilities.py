@@ -11,7 +11,6 @@ class Capabilities:
 
     Attributes:
         multi_node: Runs a trial on several nodes (`resources.nodes`).
-        multi_node_mpi: With `multi_node`: also where `mpiexec` starts the workers (`launcher: mpi`).
         multi_worker: Starts several workers of a trial on a node (`resources.workers_per_node`).
         artifacts: Brings files back: `fetch` works, and so does `returns:`.
         survives_manager: Trials go on when the process ends that called `submit`; else `submit` runs them.
@@ -25,7 +24,6 @@ class Capabilities:
     """
 
     multi_node: bool = False
-    multi_node_mpi: bool = True
     multi_worker: bool = False
     artifacts: bool = True
     survives_manager: bool = True

@@ -12,10 +12,11 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.testing import namespaces, slurm_config
+from jupyter_autotrain.testing.ssh_lab import LabHost
 
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "unshare", "nsenter", "ip", "ps")
 _START_S = 120.0
@@ -49,8 +50,8 @@ class SlurmLab:
     Args:
         folder: An empty folder with a short path, for configuration, logs and sockets.
         count: How many nodes.
-        host_pid: The first process of a host of an SSH lab that it runs on; None: a namespace of its own.
-        name: The hostname; that of the host where `host_pid` is given.
+        hosts: The hosts of an SSH lab that it runs on: one for all nodes, or one for each, the first with the
+            controller; none: a namespace of its own.
         min_job_age_s: How long Slurm remembers a job that has ended.
     """
 
@@ -59,20 +60,20 @@ class SlurmLab:
         folder: Path,
         count: int = 2,
         *,
-        host_pid: int | None = None,
-        name: str = "slurm",
+        hosts: Sequence[LabHost] = (),
         min_job_age_s: int = 300,
     ) -> None:
         self.folder = folder
         self.count = count
         self.config = folder / "slurm.conf"
         self._first: subprocess.Popen[str] | None = None
-        self._host_pid = host_pid
+        self._hosts = hosts
         self._daemons: dict[str, subprocess.Popen[bytes]] = {}
-        slurm_config.write(folder, name, count, min_job_age_s)
-        if host_pid is None:
+        addresses = [(host.name, host.address) for host in hosts] if len(hosts) > 1 else [(self.name, "127.0.0.1")]
+        slurm_config.write(folder, [addresses[number % len(addresses)] for number in range(count)], min_job_age_s)
+        if not hosts:
             kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
-            self._first = namespaces.begin(("unshare", *kinds, "sh", "-c", _BEGIN.format(name=name)))
+            self._first = namespaces.begin(("unshare", *kinds, "sh", "-c", _BEGIN.format(name=self.name)))
         try:
             self._start_all()
         except BaseException:
@@ -80,10 +81,12 @@ class SlurmLab:
             raise
 
     def _start_all(self) -> None:
-        self.run("mount", "--bind", str(self.folder / "hosts"), "/etc/hosts")
+        for first in dict.fromkeys(self._first_pid(node) for node in self.nodes):
+            mount = ("mount", "--bind", str(self.folder / "hosts"), "/etc/hosts")
+            subprocess.run((*_inside(first), *mount), check=True, env=self._environ(), stdin=subprocess.DEVNULL)
         files = [f"--{kind}={self.folder}/munge.{kind.removesuffix('-file')}" for kind in ("pid-file", "seed-file")]
         self._start(
-            "munged", "munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
+            self.first_pid, "munged", "munged", "--foreground", "--force", f"--socket={self.folder}/munge.socket",
             f"--key-file={self.folder}/munge.key", f"--log-file={self.folder}/munged.log", *files,
         )  # fmt: skip
         _wait_for((self.folder / "munge.socket").exists, "munged")
@@ -105,28 +108,34 @@ class SlurmLab:
     @property
     def first_pid(self) -> int:
         """The first process of its host, by its pid on this machine."""
-        if self._host_pid is not None:
-            return self._host_pid
+        if self._hosts:
+            return self._hosts[0].first_pid
         assert self._first is not None
         outer = self._first.pid
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
-    def _prefix(self) -> tuple[str, ...]:
-        return ("nsenter", "--target", str(self.first_pid), "--all")
+    def _first_pid(self, node: str) -> int:
+        """The first process of the host of a node."""
+        return self._hosts[self.nodes.index(node)].first_pid if len(self._hosts) > 1 else self.first_pid
+
+    @property
+    def name(self) -> str:
+        """The name of its host."""
+        return self._hosts[0].name if self._hosts else "slurm"
 
     def run(self, *argv: str) -> str:
         """What a command prints that runs on the cluster's host."""
         return subprocess.run(
-            (*self._prefix(), *argv), check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+            (*_inside(self.first_pid), *argv), check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
             env=self._environ(),
         ).stdout  # fmt: skip
 
     def _environ(self) -> dict[str, str]:
         return {"PATH": namespaces.search_path(), "HOME": str(self.folder), "USER": "root", **self.environment}
 
-    def _start(self, name: str, *argv: str) -> None:
+    def _start(self, first_pid: int, name: str, *argv: str) -> None:
         """Start a daemon; it ends with the host, or when this process does, whichever is first."""
-        command = (*self._prefix(), "setpriv", "--pdeathsig", "KILL", *argv)
+        command = (*_inside(first_pid), "setpriv", "--pdeathsig", "KILL", *argv)
         self._daemons[name] = subprocess.Popen(
             command, env=self._environ(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True, close_fds=True,
@@ -134,12 +143,12 @@ class SlurmLab:
 
     def start_controller(self) -> None:
         """Start slurmctld, with the state that an earlier one has left, and wait until it answers."""
-        self._start("slurmctld", "slurmctld", "-D", "-f", str(self.config))
+        self._start(self.first_pid, "slurmctld", "slurmctld", "-D", "-f", str(self.config))
         _wait_for(self._answers, "slurmctld")
 
     def start_node(self, node: str) -> None:
         """Start the daemon of a node."""
-        self._start(node, "slurmd", "-D", "-N", node, "-f", str(self.config))
+        self._start(self._first_pid(node), node, "slurmd", "-D", "-N", node, "-f", str(self.config))
 
     def kill(self, daemon: str) -> None:
         """Kill `slurmctld`, or the daemon of a node; what it started goes on."""
@@ -156,8 +165,12 @@ class SlurmLab:
         return [int(pid) for pid, args in lines if args.startswith(text)]
 
     def commands(self) -> list[str]:
-        """The command lines of all processes on the host."""
-        return self.run("ps", "-ewwo", "args=").splitlines()
+        """The command lines of all processes on all hosts."""
+        found = []
+        for first in dict.fromkeys(self._first_pid(node) for node in self.nodes):
+            listing = (*_inside(first), "ps", "-ewwo", "args=")
+            found += subprocess.run(listing, check=True, capture_output=True, text=True).stdout.splitlines()
+        return found
 
     def is_gone(self, pid: int) -> bool:
         """Whether no process of the host has this pid any more; one that is not reaped yet is gone."""
@@ -219,6 +232,10 @@ class SlurmLab:
             namespaces.end(self._first)
         for daemon in self._daemons.values():
             daemon.wait(timeout=_START_S)
+
+
+def _inside(first_pid: int) -> tuple[str, ...]:
+    return ("nsenter", "--target", str(first_pid), "--all")
 
 
 def _wait_for(condition: Callable[[], object], what: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.worker import mpi_nodes
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.launch import Launch
@@ -60,14 +59,17 @@ class MpiOtherLaunch(MpiFirstLaunch):
         del workers
         if self.pid or self.exit_status is not None:
             return {}
-        try:
-            with files.open_regular(".", wire.LAUNCH_FILE) as file:
-                command = file.read(1 << 16).decode()
-        except OSError:
-            return {}  # not yet
+        command = mpi_nodes.request(self._launcher.layout)
+        if not command:
+            return {}
         daemon = environments.launcher_command(self._launcher.trial, ["/bin/sh", "-c", command])
         self._spawn(daemon, self._env, self._apply_limits)
         return {"launched": True}
+
+    def finish(self) -> None:
+        """Tell the first host, too."""
+        super().finish()
+        mpi_nodes.tell_ended(self._launcher.layout)
 
     def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
         """Until all ranks have ended, and for a while until the daemon has; it may go into the background, or fail."""

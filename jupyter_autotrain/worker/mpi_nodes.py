@@ -1,7 +1,8 @@
 """MPI over several hosts: how `mpiexec` on the first one reaches the others without SSH between them.
 
-`mpiexec` is given a program in the place of ssh. It only writes down what is to be run on which host; the supervisor
-of the first host shows it in its status, the manager's backend passes it on, and the supervisor of that host runs it.
+`mpiexec` is given a program in the place of ssh. It only writes down what is to be run on which host, and that host's
+supervisor runs it. Where all hosts have the trial directory, it is read there; elsewhere the supervisor of the first
+host shows it in its status, and the manager's backend passes it on.
 All hosts run the same command for a rank: a script at the same path, made by each supervisor.
 """
 
@@ -18,15 +19,16 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.worker.launchers import LaunchError
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
-_REQUEST = "launch-"
+_REQUEST = f"{wire.LAUNCH_FILE}-"
 _AGENT = """#!/bin/sh
 # In the place of ssh: [OPTIONS] HOST COMMAND...
 while [ "${{1#-}}" != "$1" ]; do shift; done
 host=$1
 shift
-printf '%s' "$*" > {control}/draft-"$host" && mv {control}/draft-"$host" {control}/{request}"$host"
-# MPICH takes its end for that of the daemon there, as with ssh; the backend tells when the other hosts have ended.
-while [ -d {control} ] && [ ! -e {ended} ] && [ "$(ps -o ppid= -p $$ | tr -d ' ')" != 1 ]; do sleep 0.1; done
+printf '%s' "$*" > {control}/draft-"$host" && mv {control}/draft-"$host" {request}"$host"
+# MPICH takes its end for that of the daemon there, as with ssh; it is told when the other host, or all, have ended.
+may_end() {{ [ ! -d {control} ] || [ -e {ended} ] || [ -e {ended}-"$host" ]; }}
+while ! may_end && [ "$(ps -o ppid= -p $$ | tr -d ' ')" != 1 ]; do sleep 0.1; done
 """
 
 
@@ -57,12 +59,12 @@ class SharedFolder:
         Raises:
             LaunchError: It is there already, or cannot be made.
         """
-        control = shlex.quote(f"{os.getcwd()}/{wire.CONTROL}")
-        ended = shlex.quote(f"{os.getcwd()}/{wire.LAUNCH_ENDED_FILE}")
+        parts = {"control": wire.CONTROL, "request": _REQUEST, "ended": wire.LAUNCH_ENDED_FILE}
+        paths = {name: shlex.quote(f"{os.getcwd()}/{path}") for name, path in parts.items()}
         try:
             os.mkdir(self.path, 0o700)
             _write(f"{self.path}/rank", f"exec {shlex.join(rank_command)}\n")
-            _write(self.agent, _AGENT.format(control=control, request=_REQUEST, ended=ended))
+            _write(self.agent, _AGENT.format(**paths))
         except OSError as error:
             raise LaunchError(f"{self.path} cannot be made: {error.strerror}. Remove it on this host.") from error
 
@@ -81,14 +83,31 @@ def requests(layout: RankLayout) -> dict[str, str]:
     """What `mpiexec` asks to be run, by the number of the host."""
     found = {}
     for number, (address, _) in enumerate(layout.endpoints):
-        command = _read(f"{wire.CONTROL}/{_REQUEST}{address}")
+        command = _read(".", f"{_REQUEST}{address}")
         if command:
             found[str(number)] = command
     return found
 
 
-def _read(path: str) -> str:
-    with contextlib.suppress(OSError), files.open_regular(".", path) as file:
+def request(layout: RankLayout) -> str:
+    """What `mpiexec` wants to be run on this host; "" as long as it has not said so."""
+    shared = layout.shared_directory
+    if not shared:
+        return _read(".", wire.LAUNCH_FILE)
+    with contextlib.suppress(OSError):
+        os.scandir(f"{shared}/{wire.CONTROL}").close()  # has NFS look again
+    return _read(shared, f"{_REQUEST}{layout.address}")
+
+
+def tell_ended(layout: RankLayout) -> None:
+    """Tell the first host that this one has ended its part; where they share no directory, the backend does."""
+    if layout.shared_directory:
+        with contextlib.suppress(FileNotFoundError):  # the first host has ended before
+            _write(f"{layout.shared_directory}/{wire.LAUNCH_ENDED_FILE}-{layout.address}", "")
+
+
+def _read(folder: str, path: str) -> str:
+    with contextlib.suppress(OSError), files.open_regular(folder, path) as file:
         return file.read(1 << 16).decode(errors="replace")
     return ""
 
@@ -97,9 +116,11 @@ def host_options(kind: str, program: str, layout: RankLayout, agent: str) -> lis
     """The arguments of an `mpiexec` that name the hosts, and what is in the place of ssh."""
     hosts = ",".join(f"{address}:{layout.workers_per_node}" for address, _ in layout.endpoints)
     prefix = os.path.dirname(os.path.dirname(program))
-    if kind == "openmpi":
-        return ["--prtemca", "plm_ssh_agent", agent, "--prefix", prefix, "--host", hosts]
+    if kind == "openmpi":  # in a job of Slurm it would start its daemons with srun, beside their supervisors
+        own = ["--prtemca", "plm", "ssh", "--prtemca", "ras", "^slurm", "--prtemca", "plm_ssh_agent", agent]
+        return [*own, "--prefix", prefix, "--host", hosts]
     if kind == "openmpi4":
-        return ["--mca", "plm_rsh_agent", agent, "--prefix", prefix, "--host", hosts]
+        own = ["--mca", "plm", "rsh", "--mca", "ras", "^slurm", "--mca", "plm_rsh_agent", agent]
+        return [*own, "--prefix", prefix, "--host", hosts]
     own = ["-localhost", layout.address] if kind == "mpich" else []
     return ["-launcher", "ssh", "-launcher-exec", agent, "-genvnone", *own, "-hosts", hosts]

@@ -17,12 +17,20 @@ class RankLayout:
         node_rank: Which of the nodes this one is, from 0.
         endpoints: Of each node its address, as the other nodes reach it, and its free ports: one for each of its ranks,
             and one more.
+        shared_directory: The trial directory, where all nodes have it; "" where each has one of its own.
     """
 
-    def __init__(self, workers_per_node: int, node_rank: int, endpoints: Sequence[tuple[str, Sequence[int]]]) -> None:
+    def __init__(
+        self,
+        workers_per_node: int,
+        node_rank: int,
+        endpoints: Sequence[tuple[str, Sequence[int]]],
+        shared_directory: str = "",
+    ) -> None:
         self.workers_per_node = workers_per_node
         self.node_rank = node_rank
         self.endpoints = endpoints
+        self.shared_directory = shared_directory
 
     @property
     def nodes(self) -> int:
@@ -73,4 +81,5 @@ def of_trial(trial: Mapping[str, object]) -> RankLayout:
     endpoints = []
     for address, free in listed:
         endpoints.append((str(address), [int(port) for port in free]))
-    return RankLayout(workers, fields.integer(given.get("node_rank"), 0), endpoints)
+    shared = str(given.get("shared_directory") or "")
+    return RankLayout(workers, fields.integer(given.get("node_rank"), 0), endpoints, shared)

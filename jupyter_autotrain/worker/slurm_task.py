@@ -7,6 +7,7 @@ runs one such task, and each leaves its address for the others in the batch fold
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 import os
 import sys
@@ -58,7 +59,7 @@ class SlurmTask:
         if self.node:
             self._link_streams(max(1, fields.integer(trial.get("workers"), 1)))
         if self.nodes > 1:
-            self._prepare_to_stop()
+            self._forget_earlier_run()
             shared = "" if trial.get("elastic") else self.trial_directory
             endpoints = self._endpoints(trial)
             trial["layout"] = {"node_rank": self.node, "endpoints": endpoints, "shared_directory": shared}
@@ -82,8 +83,11 @@ class SlurmTask:
         os.close(os.open(f"{self.trial_directory}/{partials}", _STREAM_FLAGS, 0o600))
         os.link(f"{self.trial_directory}/{partials}", partials)
 
-    def _prepare_to_stop(self) -> None:
-        """A request to stop is put into the trial directory; how far an earlier run was is of no use."""
+    def _forget_earlier_run(self) -> None:
+        """What its nodes have said to each other is of no use; a request to stop is put into the trial directory."""
+        if self.node == 0:
+            for path in glob.glob(f"{glob.escape(self.trial_directory)}/{wire.LAUNCH_FILE}-*"):
+                os.unlink(path)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(f"{self.trial_directory}/{wire.STOP_REACHED_FILE}-{self.node}")
         if self.node:

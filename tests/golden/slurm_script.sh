@@ -15,7 +15,7 @@
 #SBATCH --constraint=ib
 umask 077
 module load cuda
-exec srun --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/worker/start_slurm_task.py" "@BATCH@"
+exec srun --mpi=none --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/worker/start_slurm_task.py" "@BATCH@"
 
 #!/bin/bash
 #SBATCH --job-name=@JOB_NAME@

@@ -58,7 +58,7 @@ def the_login(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Login]:
     folder = Path(tempfile.mkdtemp(prefix="at-slurm-"))
     try:
         host = lab.hosts[0]
-        cluster = slurm_lab.SlurmLab(folder, host_pid=host.first_pid, name=host.name)
+        cluster = slurm_lab.SlurmLab(folder, hosts=[host])
         (host.home() / ".bashrc").write_text(f"export SLURM_CONF={cluster.config}\n")
         login = Login(lab, cluster)
         yield login

@@ -73,7 +73,7 @@ class SlurmBackend:
             self._cluster = RemoteCluster(link(login), context)
         self.poll_interval = _LOCAL_POLL if login is None else _REMOTE_POLL
         self.capabilities = Capabilities(
-            multi_node=True, multi_node_mpi=False, multi_worker=True, gpu_slots=True, limits_memory=True,
+            multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True,
             limits_cpu=True, secrets=True, shares_home=self._cluster.shares_home, queues=True,
         )  # fmt: skip
         self._batcher = Batcher(self._hand_over)

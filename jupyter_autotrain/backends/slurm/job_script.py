@@ -43,7 +43,7 @@ def render(trial: TrialSpec, options: Mapping[str, JsonValue]) -> str:
         arguments = f" {_seconds(options.get('reuse_idle'), IDLE_S):g} {60 * _pilot_minutes(trial, options)}"
     start = f'"{PYTHON}" -I -S "{CODE}/jupyter_autotrain/worker/{program}" "{BATCH}"{arguments}'
     nodes = trial.resources.nodes
-    spread = f"srun --nodes={nodes} --ntasks={nodes} --kill-on-bad-exit=1 --unbuffered " if nodes > 1 else ""
+    spread = f"srun --mpi=none --nodes={nodes} --ntasks={nodes} --kill-on-bad-exit=1 --unbuffered " if nodes > 1 else ""
     lines = ["#!/bin/bash", *directives, "umask 077", *_texts(options.get("setup")), f"exec {spread}{start}"]
     return "\n".join(lines) + "\n"
 

@@ -95,13 +95,6 @@ def test_a_backend_that_is_not_usable_says_why(home, monkeypatch):
         check(GREEDY, home)
 
 
-def test_mpi_on_several_nodes_is_refused_where_only_other_launchers_start_there(home, monkeypatch):
-    use(monkeypatch, SimulatedBackend(replace(ABLE, multi_node_mpi=False)))
-    check(replace(GREEDY, launcher="torchrun"), home)
-    with pytest.raises(BackendUnavailableError, match=r"launcher mpi with resources\.nodes"):
-        check(replace(GREEDY, launcher="mpi"), home)
-
-
 def test_an_unknown_backend_is_named_with_the_known_ones(home):
     with pytest.raises(BackendError, match="local"):
         check(ExperimentSpec("a", Bundle(), backends=(BackendChoice(Profile("locl", "locl")),)), home)
