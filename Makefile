@@ -7,7 +7,7 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style labextension/schema -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.json')
 
-.PHONY: demo lab test test-browser test-unit soak corpus check format bench golden clean
+.PHONY: demo lab test test-again test-browser test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -22,6 +22,9 @@ test: $(VENV)/.test  ## every test; those in a browser are skipped where there i
 	sh .ci/podman
 	sh .ci/mpi $(VENV)
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+
+test-again: $(VENV)/.test  ## the tests that failed last time, once more, one after another
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
@@ -23,6 +25,16 @@ class FolderScheduling(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
     return FolderScheduling(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Each reason why tests were skipped once, with their number."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(str(report.longrepr[2]).removeprefix("Skipped: ") for report in reports)
+    if reasons:
+        terminalreporter.section("skipped tests")
+    for reason, count in reasons.most_common():
+        terminalreporter.line(f"{count:5d}  {reason}")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
