@@ -51,7 +51,8 @@ def main(arguments: list[str] | None = None) -> int:
         # The reader (`| head`) has closed the pipe; Python would raise again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
+        _write(f"{error}\n" if str(error) else "")
         return 130
     return 0 if is_well else 1
 

@@ -27,6 +27,7 @@ SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
 )
 """
+_FIRST = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND state = ? ORDER BY number LIMIT 1"  # noqa: S608 - as above
 _SINCE = f"""
 SELECT {_COLUMNS} FROM trials WHERE experiment = :key AND (
   state IN ({", ".join(f"'{state}'" for state in sorted(ACTIVE_STATES))})
@@ -141,6 +142,12 @@ class TrialTable(StoreMixin):
             with undamaged(f"a value of experiment {experiment_id}"):
                 best = ranking.best(objective, values)
             return None if best is None else _trial(connection, experiment_id, key, best.number)
+
+    def first_trial(self, experiment_id: str, state: TrialState) -> TrialRecord | None:
+        """The trial with the lowest number that is in a state."""
+        with self._database.read() as connection:
+            row = connection.execute(_FIRST, (key_of(connection, experiment_id), state)).fetchone()
+            return None if row is None else _record(experiment_id, row)
 
     def trial(self, experiment_id: str, number: int) -> TrialRecord:
         """One trial.

@@ -12,6 +12,13 @@ from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 
 
+class WaitInterrupted(KeyboardInterrupt):
+    """An interrupt of a wait, with what to do next; a notebook shows this text alone."""
+
+    def _render_traceback_(self) -> list[str]:
+        return str(self).splitlines()
+
+
 def wait(command: CommandContext, arguments: argparse.Namespace) -> bool:
     """Wait until an experiment ends, and give whether it has succeeded; an interrupt detaches, it continues."""
     return follow(command, command.find(arguments.experiment), timeout_s=arguments.timeout_s)
@@ -22,6 +29,9 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
 
     Returns:
         Whether it has ended, and succeeded.
+
+    Raises:
+        WaitInterrupted: The user has interrupted it.
     """
     printer = _TrialPrinter(command)
     began_s = time.monotonic()
@@ -32,11 +42,10 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
                 command.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
                 return False
     except KeyboardInterrupt:
-        command.write(
+        raise WaitInterrupted(
             f"Detached: {experiment.name} continues in the background.\n"
-            f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}\n"
-        )
-        return False
+            f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}"
+        ) from None
     printer.update(experiment)
     command.write("\n".join([headline(experiment), trial_table(experiment), *warning_lines(experiment), ""]))
     return experiment.state is ExperimentState.SUCCEEDED

@@ -179,11 +179,11 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
 
 
 def _failure(store: Store, record: ExperimentRecord) -> str:
-    """Why its first trial has failed, of an experiment that failed for no reason of its own; "" otherwise."""
+    """Why the first of its failed trials has failed, of an experiment that failed for no reason of its own."""
     if record.state is not ExperimentState.FAILED:
         return ""
-    failed = [trial.reason for trial in store.trials(record.id, limit=1) if trial.state is TrialState.FAILED]
-    return failed[0].partition("\n")[0] if failed else ""
+    failed = store.first_trial(record.id, TrialState.FAILED)
+    return "" if failed is None else failed.reason.partition("\n")[0]
 
 
 def _objective(objective: Objective | None) -> JsonValue:

@@ -24,11 +24,15 @@ def remove_unused(since_s: float, folder: str = FOLDER) -> None:
     with contextlib.suppress(OSError):
         made = {name for name in os.listdir(folder) if name.startswith(_NAMES) and _is_new(f"{folder}/{name}", since_s)}
         for name in made - _in_use(made):
-            os.unlink(f"{folder}/{name}")
+            with contextlib.suppress(FileNotFoundError):  # another trial's end has removed it
+                os.unlink(f"{folder}/{name}")
 
 
 def _is_new(path: str, since_s: float) -> bool:
-    found = os.lstat(path)
+    try:
+        found = os.lstat(path)
+    except FileNotFoundError:
+        return False
     return found.st_uid == os.geteuid() and found.st_mtime >= since_s
 
 

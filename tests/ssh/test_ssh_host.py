@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -188,6 +189,21 @@ def test_a_port_is_a_part_of_a_known_name_and_names_may_be_hashed(tmp_path: Path
 def test_a_revoked_key_is_not_known_and_an_authority_is_no_key(tmp_path: Path) -> None:
     lines = "gpu1.lab ssh-ed25519 b2xk\n@revoked * ssh-ed25519 b2xk\n@cert-authority *.lab ssh-ed25519 bmV3\n"
     assert known(tmp_path / "known_hosts", lines) == KnownKeys((), (OLD,), has_authority=True)
+
+
+def test_a_key_that_is_revoked_under_the_name_alone_is_refused_at_another_port(config: Path) -> None:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    import paramiko
+
+    from jupyter_autotrain.backends.ssh import paramiko_connecting
+
+    key = paramiko.RSAKey.generate(1024)
+    file = config.with_name("known_hosts")
+    file.write_text(f"@revoked 10.0.0.7 {key.get_name()} {key.get_base64()}\n")
+    found = replace(resolve(HostAddress("gpu1", config_file=str(config))), known_hosts=(str(file),))
+    policy = paramiko_connecting.KnownKeysOnly(found, known_keys(found.known_hosts, found.key_name))
+    with pytest.raises(HostKeyError, match="gpu1 is revoked"):
+        policy.missing_host_key(None, found.key_name, key)
 
 
 def test_words_are_quoted_for_every_login_shell_or_refused() -> None:

@@ -19,6 +19,7 @@ SAFE = (
     "-o", "UpdateHostKeys=no", "-o", "ForwardX11=no", "-o", "ForwardAgent=no", "-o", "ClearAllForwardings=yes",
     "-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-T",
 )  # fmt: skip
+_LOOK_S = 4 * CONNECT_S
 _LOGGING_IN = re.compile(r"Authenticating to (\S+):(\d+) as ")
 _FINGERPRINT = re.compile(r"Server host key: (\S+) (SHA256:\S+)")
 
@@ -37,9 +38,13 @@ def host_key(address: HostAddress) -> HostKey:
         )  # fmt: skip
         argv = ["ssh", *address.ssh_options(), *only_look, *SAFE, "-v", "--", address.name, "true"]
         # Without a terminal: there the `ssh` that connects to a host in between would ask whether to trust it.
-        asked = subprocess.run(
-            argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, start_new_session=True
-        )
+        try:
+            asked = subprocess.run(
+                argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, start_new_session=True,
+                timeout=_LOOK_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:  # a host in between is silent
+            raise explain(address, f"no answer within {_LOOK_S:g} s") from None
         if not shown.exists():
             raise explain(address, asked.stderr)
         _, key_type, base64 = shown.read_text(encoding="ascii").splitlines()[0].split()[:3]

@@ -101,7 +101,7 @@ def _refuse_what_only_openssh_does(host: ResolvedHost) -> None:
 def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> paramiko.SSHClient:
     client = paramiko.SSHClient()
     known = known_keys(host.known_hosts, host.key_name)
-    client.set_missing_host_key_policy(_KnownKeysOnly(host, known))
+    client.set_missing_host_key_policy(KnownKeysOnly(host, known))
     try:
         with _explained(host), _agent_socket(host.identity_agent), _agent_key(host) as agent_key:
             client.connect(
@@ -174,7 +174,7 @@ def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.so
     return stream
 
 
-class _KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
+class KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
     """Takes a known key, and raises what tells the user what to do with another one."""
 
     def __init__(self, host: ResolvedHost, known: KnownKeys) -> None:
@@ -188,13 +188,14 @@ class _KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # th
             return
         name = self._host.name
         fingerprint = host_keys.fingerprint(shown)
-        if shown in self._known.revoked:
+        otherwise = known_keys(self._host.known_hosts, self._host.key_name_without_port)
+        if shown in {*self._known.revoked, *otherwise.revoked}:
             raise host_keys.revoked(name, shown.type, fingerprint)
         if shown.type in {known.type for known in self._known.keys}:
             raise host_keys.changed(self._host, shown.type, fingerprint)
         if self._known.has_authority:
             raise host_keys.not_certified(name, shown.type, fingerprint)
-        if shown in known_keys(self._host.known_hosts, self._host.key_name_without_port).keys:
+        if shown in otherwise.keys:
             return
         raise host_keys.unknown(self._host, shown.type, fingerprint)
 

@@ -99,13 +99,14 @@ def used_files(pid: int) -> list[str]:
         OSError: There is no such process, or it may not be looked at.
     """
     folder = f"/proc/{pid}/fd"
-    found = _read(f"/proc/{pid}/maps").splitlines()
+    found = []
     for fd in os.listdir(folder):
         try:
             found.append(os.readlink(f"{folder}/{fd}"))
         except FileNotFoundError:
             continue  # closed meanwhile
-    return found
+    # Only now: a file may be opened, mapped and closed while this looks.
+    return found + _read(f"/proc/{pid}/maps").splitlines()
 
 
 def resident_bytes(pid: int) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import cli
+from jupyter_autotrain.client import Experiment
 
 DONE = ["PREPARING", "RUNNING", "SUCCEEDED"]
 FAILED = ["PREPARING", "RUNNING", "FAILED"]
@@ -51,6 +52,16 @@ def test_waiting_for_an_experiment_that_fails_gives_one(shell: Path, add) -> Non
     assert cli.main(["wait", "good"]) == 0
     assert cli.main(["wait", "bad"]) == 1
     assert cli.main(["wait", "busy", "--timeout", "0"]) == 1
+
+
+def test_an_interrupt_of_a_wait_detaches_and_gives_130(shell: Path, add, monkeypatch, capsys) -> None:
+    def interrupt(*_: object, **__: object) -> bool:
+        raise KeyboardInterrupt
+
+    add("busy", (["PREPARING", "RUNNING"], 0.5), closed=False)
+    monkeypatch.setattr(Experiment, "wait", interrupt)
+    assert cli.main(["wait", "busy"]) == 130
+    assert "End it: jupyter autotrain stop busy" in capsys.readouterr().out
 
 
 def test_an_error_gives_two(shell: Path) -> None:

@@ -57,9 +57,10 @@ def test_the_best_of_the_list_is_the_best_of_the_store(store):
     assert item["best"] == {"trial": best.number, "value": best.value} == {"trial": 2, "value": 0.5}
 
 
-def test_a_failed_experiment_says_why_its_first_trial_failed(store):
-    add(store, "hungry", 1.0)
-    store.change_state("hungry", 1, TrialState.FAILED, time.time(), reason="ran out of memory\nLower width.")
+def test_a_failed_experiment_says_why_the_first_of_its_failed_trials_failed(store):
+    add(store, "hungry", 1.0, 2.0)
+    store.change_state("hungry", 1, TrialState.CANCELLED, time.time())
+    store.change_state("hungry", 2, TrialState.FAILED, time.time(), reason="ran out of memory\nLower width.")
     store.close_experiment("hungry", time.time())
     add(store, "refused", 1.0)
     store.change_state("refused", 1, TrialState.FAILED, time.time(), reason="no such file")

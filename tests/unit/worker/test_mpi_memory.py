@@ -41,5 +41,15 @@ def test_files_that_were_there_before_and_files_of_others_stay(tmp_path: Path) -
     assert names(tmp_path) == ["cache", "mpich_shm_8f_0"]
 
 
+def test_a_file_that_another_trial_removes_at_the_same_time_keeps_no_other(tmp_path: Path, monkeypatch) -> None:
+    for name in ("mpich_shm_1a_0", "mpich_shm_2b_0"):
+        (tmp_path / name).write_bytes(b"x")
+    listed = ["mpich_shm_0c_0", *names(tmp_path)]
+    monkeypatch.setattr(os, "listdir", lambda _: listed)
+    mpi_memory.remove_unused(time.time() - 60, str(tmp_path))
+    monkeypatch.undo()
+    assert names(tmp_path) == []
+
+
 def test_a_machine_without_shared_memory_has_nothing_to_remove(tmp_path: Path) -> None:
     mpi_memory.remove_unused(0.0, str(tmp_path / "nowhere"))
