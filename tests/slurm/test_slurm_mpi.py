@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from jupyter_autotrain.testing import namespaces, slurm_lab, ssh_lab, trial_of, 
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
 KINDS = ("mpich", "openmpi")
+OURS = re.compile("start_slurm_task|start_rank|/control/|mpiexec|hydra|prte")
 REDUCES = """
 from mpi4py import MPI
 import os, socket
@@ -56,8 +58,7 @@ def hosts(the_hosts: slurm_lab.SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 def left_on(hosts: slurm_lab.SlurmLab) -> list[str]:
     """The command lines of a trial's processes, and of what MPI starts for it."""
-    words = ("start_slurm_task", "start_rank", "/control/", "mpiexec", "hydra", "prte")
-    return [line for line in hosts.commands() if any(word in line for word in words)]
+    return [line for line in hosts.commands() if OURS.search(line)]
 
 
 class Cluster:
