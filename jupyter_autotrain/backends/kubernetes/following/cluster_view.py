@@ -99,7 +99,12 @@ class ClusterView:
 
     def is_listed(self, job: TrackedJob) -> bool:
         """Whether it is known what there is of a job."""
-        return not self.wait_until_listed(job, 0.0) and not self.fault(job)
+        return self.knows(job.workload.object_type)
+
+    def knows(self, object_type: ObjectType) -> bool:
+        """Whether it is known which objects of a kind, and which pods, there are."""
+        watched = (self.objects(object_type), self.pods)
+        return all(one.wait_until_listed(0.0) and not one.fault for one in watched)
 
     def wait_until_listed(self, job: TrackedJob, timeout_s: float = LISTED_S) -> str:
         """Wait until it is known what there is; gives why it is not."""

@@ -51,6 +51,8 @@ class PilotKeeper(Keeper):
         self._given: dict[str, str] = {}  # trials to the uids of their pods, where the pod has what it needs
 
     async def _look(self) -> None:
+        if not self._view.knows(JOBS):  # else a trial whose pod is not listed yet would be taken for one without
+            return
         waiting: dict[str, list[TrackedJob]] = {}
         for job in self._jobs():
             found = self._view.object_of(job)

@@ -14,6 +14,7 @@ from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJ
 from jupyter_autotrain.backends.kubernetes.pool import pooling
 from jupyter_autotrain.backends.kubernetes.pool.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendUnavailableError
@@ -48,7 +49,24 @@ def test_a_pod_that_does_not_take_its_trial_holds_up_no_other(tmp_path: Path) ->
         object_of=lambda _: {"metadata": {"annotations": {pooling.POOL: "p"}}},
         pods_of=lambda _: [POD],
         pods=SimpleNamespace(all=list),
+        knows=lambda _: True,
     )
     keeper = PilotKeeper(cast("KubernetesApi", api), cast("ClusterView", view), lambda: jobs, lambda _: None, "home")
     asyncio.run(keeper._look())
     assert api.asked == ["job-1", "job-2"]
+
+
+def test_a_trial_that_began_before_its_pods_are_listed_is_not_lost(tmp_path: Path) -> None:
+    """As after a restart of the manager, when the list of Jobs has come and that of pods has not."""
+    running = job(tmp_path, 1)
+    running.collected.nodes[0].append(places.STATES, 0, b'{"state": "RUNNING", "reason": ""}\n')
+    view = SimpleNamespace(
+        object_of=lambda _: {"metadata": {"annotations": {pooling.POOL: "p"}}},
+        pods_of=lambda _: [],
+        pods=SimpleNamespace(all=list),
+        knows=lambda _: False,
+    )
+    api = cast("KubernetesApi", LostNode())
+    keeper = PilotKeeper(api, cast("ClusterView", view), lambda: [running], lambda _: None, "home")
+    asyncio.run(keeper._look())
+    assert running.given_up is None
