@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
@@ -37,6 +38,8 @@ class Submitter:
     ) -> JsonObject:  # fmt: skip
         """Make all objects of a trial, those that are missing; gives its own one.
 
+        Where one of the others is refused, its own is deleted again: it could not run, and would hold its nodes.
+
         Args:
             program: The trial.
             more: Files of it alone, which its object owns.
@@ -47,26 +50,46 @@ class Submitter:
             BackendError: The cluster refuses.
         """
         first, *others = program.manifests().objects
+        labels = naming.labels_of(program.trial.job_id, program.home)
+        others += [file.manifest(program.home, self._namespace, labels) for file in more.values()]
+        secret = program.secret({**values, places.TOKEN_VARIABLE: secrets.token_hex(16)})
+        others += [secret] if secret is not None else []
         try:
-            own = self._make_first(program, first)
-            owner = code_objects.owner_reference(own)
-            labels = naming.labels_of(program.trial.job_id, program.home)
-            for file in more.values():
-                others.append(file.manifest(program.home, self._namespace, labels))
-            secret = program.secret({**values, places.TOKEN_VARIABLE: secrets.token_hex(16)})
-            for manifest in [*others, *([secret] if secret is not None else [])]:
-                self._api.create_unless_there(type_of(manifest), self._namespace, _owned(manifest, owner))
+            own = self._make_first(first)
+            if own is None:
+                own = self._made_before(program)
+                self._make_others(own, others)
+            else:
+                self._make_others_or_none(program, own, others)
         except BackendUnavailableError as error:
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
         return own
 
-    def _make_first(self, program: TrialProgram, manifest: JsonObject) -> JsonObject:
-        object_type = program.workload.object_type
+    def _make_others(self, own: JsonObject, others: Sequence[JsonObject]) -> None:
+        owner = code_objects.owner_reference(own)
+        for manifest in others:
+            self._api.create_unless_there(type_of(manifest), self._namespace, _owned(manifest, owner))
+
+    def _make_others_or_none(self, program: TrialProgram, own: JsonObject, others: Sequence[JsonObject]) -> None:
         try:
-            return self._api.create(object_type, self._namespace, manifest)
+            self._make_others(own, others)
+        except ApiRefusedError:
+            with contextlib.suppress(ApiRefusedError):  # what was refused first is what has to be told
+                selector = naming.selector_of_jobs([program.trial.job_id], program.home)
+                self._api.delete_collection(program.workload.object_type, self._namespace, selector)
+            raise
+
+    def _make_first(self, manifest: JsonObject) -> JsonObject | None:
+        """The object of a trial, made now; None where it is there already."""
+        try:
+            return self._api.create(type_of(manifest), self._namespace, manifest)
         except ApiRefusedError as error:
             if error.reason != "AlreadyExists":
                 raise
+        return None
+
+    def _made_before(self, program: TrialProgram) -> JsonObject:
+        object_type = program.workload.object_type
         found = self._api.get(object_type, self._namespace, program.name)
         if naming.job_label(found) != naming.label_value(program.trial.job_id):
             raise BackendError(
