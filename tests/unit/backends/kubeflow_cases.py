@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram, pod_template
@@ -54,7 +55,8 @@ OVERRIDES_2_0 = TrainJobLayout(
 
 def request(workload: Workload, options: dict[str, Any], **changes: Any) -> WorkloadRequest:
     name = workload.object_name(TRIAL.job_id, HOME)
-    template = pod_template(TRIAL, options, PROGRAM, LABELS).result
+    trial = replace(TRIAL, timeout_s=changes.get("timeout_s"))
+    template = pod_template(trial, options, PROGRAM, LABELS).result
     given: dict[str, Any] = {"nodes": 1, "min_nodes": 1, "workers_per_node": 1, "launcher": "env", **changes}
     given["min_nodes"] = changes.get("min_nodes", given["nodes"])
     return WorkloadRequest(name, "team", LABELS, {}, template=template, options=options, **given)

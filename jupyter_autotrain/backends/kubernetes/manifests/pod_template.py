@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.manifests import patching, volumes
-from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER
+from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER, deadline_s
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.options.security import security_contexts
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -100,6 +100,7 @@ def _pod_spec(trial: TrialSpec, options: JsonObject, program: PodProgram) -> Jso
     account = options.get("service_account")
     spec: dict[str, JsonValue] = {
         "restartPolicy": "Never",
+        "activeDeadlineSeconds": deadline_s(trial.timeout_s),  # an object's own would count its time in a queue
         "terminationGracePeriodSeconds": program.grace_s,
         "enableServiceLinks": False,  # the variables of all Services of a namespace are nobody's wish
         "serviceAccountName": account,

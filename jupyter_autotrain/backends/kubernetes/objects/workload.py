@@ -18,7 +18,16 @@ CONTAINER = "trial"  # of the template; workloads whose controller wants another
 RANK_VARIABLE = "AUTOTRAIN_NODE_RANK"
 OFFSET_VARIABLE = "AUTOTRAIN_NODE_RANK_OFFSET"
 FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
-_DEADLINE_MARGIN_S = 120.0  # the supervisor keeps the limit; the cluster ends what has no supervisor any more
+_DEADLINE_MARGIN_S = 1800.0  # the supervisor keeps the limit, which begins when image and data are there
+
+
+def deadline_s(timeout_s: float | None) -> int | None:
+    """After how long the cluster ends what has no supervisor any more; None: never.
+
+    Args:
+        timeout_s: After how long the trial ends itself.
+    """
+    return None if timeout_s is None else int(timeout_s + _DEADLINE_MARGIN_S)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +108,6 @@ class WorkloadRequest:
     template: JsonObject
     options: JsonObject = field(default_factory=dict)
     timeout_s: float | None = None
-
-    @property
-    def deadline_s(self) -> int | None:
-        """After how long the cluster ends it, should it not have done so itself; counted from before its first pod."""
-        return None if self.timeout_s is None else int(self.timeout_s + _DEADLINE_MARGIN_S)
 
 
 @dataclass(frozen=True, slots=True)

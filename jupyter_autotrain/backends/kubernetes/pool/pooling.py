@@ -108,6 +108,7 @@ def state(pods: Sequence[JsonObject]) -> WorkloadState:
 def _of_pilot(template: JsonObject, idle_s: float) -> dict[str, Any]:
     """A pod template without what is of one trial alone."""
     made = cast("dict[str, Any]", copy.deepcopy(dict(template)))
+    made["spec"].pop("activeDeadlineSeconds", None)
     container = made["spec"]["containers"][0]
     container["env"] = [_variable(one, idle_s) for one in _variables(made) if one.get("name") != places.TRIAL_VARIABLE]
     mounts = container.get("volumeMounts") or []

@@ -47,14 +47,11 @@ class JobWorkload:
 
     def _spec(self, request: WorkloadRequest) -> JsonObject:
         ttl_s = request.options.get("ttl", defaults.TTL_S)
-        spec: dict[str, JsonValue] = {
+        return {
             "completionMode": "Indexed", "completions": request.nodes, "parallelism": request.nodes,
             "backoffLimit": 0, "template": _template(request),
             "ttlSecondsAfterFinished": int(ttl_s) if isinstance(ttl_s, (int, float)) else int(defaults.TTL_S),
         }  # fmt: skip
-        if request.deadline_s is not None:
-            spec["activeDeadlineSeconds"] = request.deadline_s
-        return spec
 
     def pod_selector(self, name: str) -> str:
         """By the label that the Job's controller sets."""

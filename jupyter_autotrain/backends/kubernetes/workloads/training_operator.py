@@ -65,8 +65,6 @@ def run_policy(request: WorkloadRequest, backoff_limit: int | None = None) -> Js
     """When the operator ends and removes an object, and how its pods are scheduled together."""
     options = request.options
     policy: dict[str, JsonValue] = {"cleanPodPolicy": "None"}  # its logs stay until they are collected
-    if request.deadline_s is not None:
-        policy["activeDeadlineSeconds"] = request.deadline_s
     if backoff_limit is not None:
         policy["backoffLimit"] = backoff_limit
     ttl_s = options.get("ttl")

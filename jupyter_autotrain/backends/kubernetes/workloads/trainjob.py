@@ -13,6 +13,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     ObjectType,
     WorkloadRequest,
     WorkloadState,
+    deadline_s,
 )
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
@@ -28,6 +29,7 @@ _LONGEST_NAME = 44  # the longest name of a pod, NAME-node-0-9999-abcde, has 63 
 _OF_TRAINER = ("image", "command", "args", "env", "resources")
 _OF_RUNTIME = (
     "restartPolicy", "terminationGracePeriodSeconds", "enableServiceLinks", "automountServiceAccountToken", "name",
+    "activeDeadlineSeconds",
 )  # fmt: skip
 
 
@@ -64,8 +66,9 @@ class TrainJobWorkload:
             "trainer": self._trainer(request),
             self.layout.overrides: self._override(request),
         }
-        if request.deadline_s is not None and self.layout.has_deadline:
-            spec["activeDeadlineSeconds"] = request.deadline_s
+        limit_s = deadline_s(request.timeout_s)
+        if limit_s is not None and self.layout.has_deadline:  # no release takes that of pods
+            spec["activeDeadlineSeconds"] = limit_s
         return [training_operator.job(self.object_type, request, spec)]
 
     def _trainer(self, request: WorkloadRequest) -> JsonObject:

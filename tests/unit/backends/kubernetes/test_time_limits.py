@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.pool import pooling
+from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload
@@ -39,3 +43,30 @@ def test_a_shorter_deadline_of_a_patch_is_told_as_it_is():
 def test_a_deadline_without_a_limit_of_the_header_is_told_as_it_is():
     told = ended(JobWorkload, None, {"patch": {"spec": {"activeDeadlineSeconds": 45}}})
     assert "its limit of 45 s" in told.reason
+
+
+@pytest.mark.parametrize("kind", [JobWorkload, PyTorchJobWorkload, MPIJobWorkload])
+def test_the_time_in_a_queue_is_not_counted(kind):
+    """The limit stands in the pods, whose time begins on their node; that of an object begins when it is made."""
+    trial = TrialSpec("e", 1, 1, timeout_s=90.0)
+    job = TrialProgram(trial, {}, kind(), "0123456789abcdef", "team", {}).manifests().objects[0]
+    text = json.dumps(job)
+    assert text.count("activeDeadlineSeconds") == 1
+    pods = json.loads(text)["spec"].get("template") or next(iter(replicas(json.loads(text)["spec"])))["template"]
+    assert pods["spec"]["activeDeadlineSeconds"] > 90
+
+
+def replicas(spec):
+    """What a spec of Kubeflow has of pods."""
+    return next(value for name, value in spec.items() if name.endswith("ReplicaSpecs")).values()
+
+
+def test_a_pod_that_runs_trials_one_after_another_has_the_limit_of_none():
+    pools = set()
+    for timeout_s in (None, 90.0, 3600.0):
+        trial = TrialSpec("e", 1, 1, timeout_s=timeout_s)
+        options = {"reuse": 2}
+        found = TrialProgram(trial, options, PooledJobWorkload(), "0123456789abcdef", "team", {}).manifests().objects[0]
+        assert "activeDeadlineSeconds" not in json.dumps(pooling.pilot(found, "pilot", "home"))
+        pools.add(pooling.pool_of(found))
+    assert len(pools) == 1
