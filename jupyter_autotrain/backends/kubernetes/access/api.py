@@ -30,7 +30,7 @@ class KubernetesApi(ApiConnection):
         Raises:
             BackendError: There is no access.
         """
-        return self.loop.call(self._connected()).host
+        return self.loop.call(self._access.get()).host
 
     def request(self, method: str, path: str, body: JsonValue = None, query: Query | None = None) -> JsonObject:
         """Send a request.

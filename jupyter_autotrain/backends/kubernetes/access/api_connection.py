@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes.access import api_errors
+from jupyter_autotrain.backends.kubernetes.access import api_errors, long_reads
 from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.access.event_loop import LoopThread
 from jupyter_autotrain.backends.kubernetes.access.kubeconfig import Access
+from jupyter_autotrain.backends.kubernetes.access.renewed_access import LoginRefusedError, RenewedAccess, said
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError
+from jupyter_autotrain.errors import BackendUnavailableError
 
 if TYPE_CHECKING:
     import aiohttp
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
 _CONNECT_S = 10.0
 _REQUEST_S = 60.0
 _CLOSE_S = 0.1  # TLS connections say goodbye in later rounds of the loop
+_HEARTBEAT_S = 120.0  # of a WebSocket; its answer may take half of that, as kubectl has it: a pod's input may be full
 _TRIES = 6  # of a request that the server asks to send again
 _MOST_PAUSE_S = 10.0
 _UNAUTHORIZED = 401
 _WAIT_CODES = frozenset({429, 503})
 _TROUBLE_CODES = frozenset({500, 502, 504})
+_AGAIN = "It is tried again."
 Query = Mapping[str, str]
 
 
@@ -43,11 +46,8 @@ class ApiConnection:
 
     def __init__(self, load: Callable[[], Access]) -> None:
         self.loop = LoopThread("kubernetes")
-        self._load = load
-        self._access: Access | None = None
+        self._access = RenewedAccess(load)
         self._session: aiohttp.ClientSession | None = None
-        self._loading: asyncio.Lock | None = None
-        self.requests = 0
 
     @property
     def namespace(self) -> str:
@@ -56,8 +56,8 @@ class ApiConnection:
         Raises:
             BackendError: There is no access.
         """
-        access = self._access
-        return access.namespace if access is not None else self.loop.call(self._connected()).namespace
+        access = self._access.loaded or self.loop.call(self._access.get())
+        return access.namespace
 
     async def arequest(
         self, method: str, path: str, body: JsonValue = None, query: Query | None = None,
@@ -74,7 +74,7 @@ class ApiConnection:
         pause_s = 0.2
         for left in range(_TRIES - 1, -1, -1):
             async with self.opened(method, path, query, data, headers) as answer:
-                content = await answer.read()
+                content = await self.content(answer)
             if answer.status < 400:
                 return cast("JsonObject", json.loads(content))
             asks_to_wait = answer.status in _WAIT_CODES or (answer.status in _TROUBLE_CODES and method == "GET")
@@ -84,7 +84,7 @@ class ApiConnection:
             pause_s = min(pause_s * 2, _MOST_PAUSE_S)
         error = api_errors.of_answer(answer.status, content)
         if answer.status in _WAIT_CODES | _TROUBLE_CODES:
-            raise BackendUnavailableError(error.found, "", "It is tried again.") from error
+            raise BackendUnavailableError(error.found, "", _AGAIN) from error
         raise error
 
     @asynccontextmanager
@@ -92,35 +92,29 @@ class ApiConnection:
         self, method: str, path: str, query: Query | None = None, data: bytes | None = None,
         headers: Mapping[str, str] | None = None, read_s: float | None = _REQUEST_S,
     ) -> AsyncIterator[aiohttp.ClientResponse]:  # fmt: skip
-        """An answer whose body is still to be read; `read_s` bounds the pause between its parts.
+        """An answer whose body is still to be read, by `content` or `pieces`; `read_s` bounds the pause in it.
 
         Raises:
             BackendUnavailableError: There is no answer.
         """
-        await self._connected()  # says what to install where there is no aiohttp
+        await self._access.get()  # says what to install where there is no aiohttp
         import aiohttp  # noqa: PLC0415 - takes 15 MB, which only a manager with a cluster pays
 
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_S, sock_read=read_s)
-        for is_last in (False, True):
-            access = await self._connected()
-            self.requests += 1
-            try:
-                async with await self._open_session().request(
-                    method, f"{access.host}{path}", params=query, data=data, timeout=timeout,
-                    headers={**_authorization(access), **(headers or {})}, ssl=_tls(access),
-                    server_hostname=access.server_name or None, proxy=access.proxy or None,
-                ) as answer:  # fmt: skip
-                    if answer.status == _UNAUTHORIZED and not is_last:
-                        await self._renew(access)
-                        continue
-                    yield answer
-                    return
-            except aiohttp.ClientSSLError as error:
-                if is_last:
-                    raise _unavailable(access, error) from error
-                await self._renew(access)
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                raise _unavailable(access, error) from error
+
+        async def send(access: Access, *, is_last: bool) -> aiohttp.ClientResponse:
+            answer = await self._open_session().request(
+                method, f"{access.host}{path}", params=query, data=data, timeout=timeout,
+                headers={**_authorization(access), **(headers or {})}, ssl=_tls(access),
+                server_hostname=access.server_name or None, proxy=access.proxy or None,
+            )  # fmt: skip
+            if answer.status == _UNAUTHORIZED and not is_last:
+                answer.release()
+                raise LoginRefusedError
+            return answer
+
+        async with await self._access.sent(send) as answer:
+            yield answer
 
     async def check(self, answer: aiohttp.ClientResponse) -> None:
         """Make sure that an answer is what was asked for.
@@ -131,22 +125,35 @@ class ApiConnection:
         """
         if answer.status < 400:
             return
-        error = api_errors.of_answer(answer.status, await answer.read())
+        error = api_errors.of_answer(answer.status, await self.content(answer))
         if answer.status in _WAIT_CODES | _TROUBLE_CODES:
-            raise BackendUnavailableError(error.found, "", "It is tried again.") from error
+            raise BackendUnavailableError(error.found, "", _AGAIN) from error
         raise error
+
+    async def content(self, answer: aiohttp.ClientResponse) -> bytes:
+        """The whole body of an answer.
+
+        Raises:
+            BackendUnavailableError: It is cut off.
+        """
+        return b"".join([data async for data in self.pieces(answer)])
 
     @staticmethod
     async def pieces(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The body of an answer as it comes; one that is cut off just ends."""
+        """The body of an answer as it comes.
+
+        Raises:
+            BackendUnavailableError: It is cut off.
+        """
         import aiohttp  # noqa: PLC0415 - as above
 
+        long_reads.prepare(answer)
         try:
-            _free_write_buffer(answer)
             async for data in answer.content.iter_any():
                 yield data
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            told = f"The answer of {answer.url.host} was cut off: {said(error)}."
+            raise BackendUnavailableError(told, "", _AGAIN) from error
 
     @asynccontextmanager
     async def websocket(
@@ -158,23 +165,27 @@ class ApiConnection:
             ApiRefusedError: The server refuses.
             BackendUnavailableError: It does not answer.
         """
-        access = await self._connected()
+        await self._access.get()
         import aiohttp  # noqa: PLC0415 - as above
 
-        self.requests += 1
-        try:
-            async with self._open_session().ws_connect(
-                f"{access.host}{path}", params=query, headers=_authorization(access), ssl=_tls(access), max_msg_size=0,
-                protocols=("v5.channel.k8s.io", "v4.channel.k8s.io"), proxy=access.proxy or None,
-                server_hostname=access.server_name or None,
-            ) as socket:  # fmt: skip
+        async def send(access: Access, *, is_last: bool) -> aiohttp.ClientWebSocketResponse:
+            try:
+                return await self._open_session().ws_connect(
+                    f"{access.host}{path}", params=query, headers=_authorization(access), ssl=_tls(access),
+                    protocols=("v5.channel.k8s.io", "v4.channel.k8s.io"), proxy=access.proxy or None,
+                    server_hostname=access.server_name or None, max_msg_size=0, heartbeat=_HEARTBEAT_S,
+                )  # fmt: skip
+            except aiohttp.WSServerHandshakeError as error:
+                if error.status == _UNAUTHORIZED and not is_last:
+                    raise LoginRefusedError from error
+                told = f"a command cannot be run in the pod: {error.message}"
+                raise ApiRefusedError(error.status, "", told) from error
+
+        async with await self._access.sent(send) as socket:
+            try:
                 yield socket
-        except aiohttp.WSServerHandshakeError as error:
-            if error.status == _UNAUTHORIZED:
-                await self._renew(access)
-            raise ApiRefusedError(error.status, "", f"a command cannot be run in the pod: {error.message}") from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _unavailable(access, error) from error
+            except (aiohttp.ClientError, ConnectionError) as error:
+                raise BackendUnavailableError(f"The WebSocket was cut off: {said(error)}.", "", _AGAIN) from error
 
     def _open_session(self) -> aiohttp.ClientSession:
         import aiohttp  # noqa: PLC0415 - as above
@@ -182,25 +193,6 @@ class ApiConnection:
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), read_bufsize=1 << 14)
         return self._session
-
-    async def _connected(self) -> Access:
-        if self._access is None:
-            await self._renew(None)
-        assert self._access is not None
-        return self._access
-
-    async def _renew(self, refused: Access | None) -> None:
-        """Load the access, unless somebody has since it was refused."""
-        if self._loading is None:
-            self._loading = asyncio.Lock()
-        async with self._loading:
-            if self._access is not refused:
-                return
-            try:
-                import aiohttp  # noqa: F401, PLC0415 - asked for before anything else needs it
-            except ImportError as error:
-                raise MissingExtraError("aiohttp", "kubernetes", "Trials on Kubernetes") from error
-            self._access = await asyncio.get_running_loop().run_in_executor(None, self._load)
 
     def close(self) -> None:
         """Close all connections."""
@@ -211,15 +203,7 @@ class ApiConnection:
             await self._session.close()
             await asyncio.sleep(_CLOSE_S)
         self._session = None
-        self._loading = None
-
-
-def _free_write_buffer(answer: aiohttp.ClientResponse) -> None:
-    """The ticket that a server sends has OpenSSL hold 16 KiB until something is written: a follow writes nothing."""
-    transport = answer.connection.transport if answer.connection is not None else None
-    tls = transport.get_extra_info("ssl_object") if transport is not None else None
-    if tls is not None:
-        tls.write(b"")
+        self._access.end()
 
 
 def _authorization(access: Access) -> dict[str, str]:
@@ -232,8 +216,3 @@ def _tls(access: Access) -> ssl.SSLContext | bool:
 
 def _wait_s(header: str | None, pause_s: float) -> float:
     return min(float(header), _MOST_PAUSE_S) if header and header.isdigit() else pause_s
-
-
-def _unavailable(access: Access, error: Exception) -> BackendError:
-    said = str(error) or type(error).__name__
-    return BackendUnavailableError(f"The API server {access.host} does not answer: {said}.", "", "It is tried again.")

@@ -82,11 +82,13 @@ class ClusterView:
         return [pod for pod in self.pods_of(job) if pod_view.container_state(pod) == "running"]
 
     def life(self, job: TrackedJob, uid: str) -> PodLife:
-        """Whether the container of a pod may still write."""
+        """Whether the container of a pod may still write; it may as long as nothing is known of it."""
+        if not self.is_listed(job):
+            return PodLife.ALIVE
         for pod in self.pods_of(job):
             if naming.uid_of(pod) == uid:
                 return PodLife.ALIVE if pod_view.is_alive(pod) else PodLife.ENDED
-        return PodLife.GONE if self.is_listed(job) else PodLife.ENDED
+        return PodLife.GONE
 
     def address(self, job: TrackedJob, pod: JsonObject) -> PodAddress:
         """Where our container of a pod is."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
@@ -19,8 +20,12 @@ from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, CollectedTrial, GapError
 from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
 from jupyter_autotrain.backends.kubernetes.objects.pod_view import PodLife
+from jupyter_autotrain.backends.kubernetes.options.option_defaults import LINGER_S
 from jupyter_autotrain.backends.kubernetes_pod import frames, places
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _FIRST_PAUSE_S = 0.1
 _MOST_PAUSE_S = 5.0
@@ -28,6 +33,8 @@ _log = logging.getLogger(__name__)
 _BAD_REQUEST = 400
 _NOT_FOUND = 404
 _MOST_REFUSALS = 3
+_QUIET_READS = 2
+_SILENT_S = 30.0
 _MOST_LINES: Final = 20
 _MOST_LINE = 500
 _LEFT_OUT = b"\n[%d bytes are missing here: the log of the pod was rotated]\n"
@@ -48,7 +55,7 @@ class LogFollower:
         printed: The last lines that are no frames, for messages.
         is_read_out: True when the log was read to its end after the container had ended.
         node: The node of the trial that the pod is, once it is known.
-        fault: Why nothing more can be read.
+        fault: Why it cannot be read at the moment.
     """
 
     def __init__(
@@ -67,6 +74,11 @@ class LogFollower:
         self._last_time = ""
         self._job_id = job_id
         self._is_of_another = bool(job_id)  # until its log says that it is of this one
+        self._reading: asyncio.Timeout | None = None
+        self._heard_s = 0.0
+        self._refusals = 0
+        self._quiet = 0  # how often it was read in order without anything new, since the container had ended
+        self._unread_since_s = 0.0
 
     def is_done(self) -> bool:
         """Whether all that the pod says has come, as far as it can."""
@@ -75,36 +87,53 @@ class LogFollower:
     async def run(self) -> None:
         """Follow until everything has come, or nothing more can."""
         pause_s = _FIRST_PAUSE_S
-        refusals = 0
         while not self.is_done():
             life = self._life()
             if life is PodLife.GONE:  # another pod may have its name by now
                 self.is_read_out = True
                 break
             before = self._last_time
-            try:
-                ended_well = await self._follow()
-                self.fault = ""
-            except ApiRefusedError as error:
-                ended_well = False
-                self.fault = error.found
-                refusals += life is PodLife.ENDED and error.code == _BAD_REQUEST
-                if error.code == _NOT_FOUND or refusals >= _MOST_REFUSALS:  # a container that never began has no log
-                    self.is_read_out = True
-                    break
-            except (AutotrainError, OSError) as error:  # also of a home whose disk is full
-                ended_well = False
-                self.fault = error.found if isinstance(error, AutotrainError) else str(error)
-            except Exception as error:  # noqa: BLE001 - whatever it is: the log is read again, and the fault shown meanwhile
-                _log.exception("the log of %s cannot be read", self._at.pod)
-                ended_well = False
-                self.fault = f"the log of {self._at.pod} cannot be read: {error!r}"
-            if ended_well and life is PodLife.ENDED:
-                self.is_read_out = True
+            ended_well = await self._try(has_ended=life is PodLife.ENDED)
+            self._note_quiet(is_quiet=ended_well and life is PodLife.ENDED and self._last_time == before)
+            if self.is_read_out:
                 break
             pause_s = _FIRST_PAUSE_S if self._last_time != before else min(pause_s * 2, _MOST_PAUSE_S)
             await asyncio.sleep(pause_s)
         self._on_news()
+
+    def _note_quiet(self, *, is_quiet: bool) -> None:
+        """The log of a container that has ended is read out when it was read again, and nothing more has come.
+
+        A server ends an answer in order also where its own connection to the node was cut.
+        """
+        self._quiet = self._quiet + 1 if is_quiet else 0
+        self.is_read_out = self.is_read_out or self._quiet >= _QUIET_READS
+
+    async def _try(self, *, has_ended: bool) -> bool:
+        """Follow once; True when the server ended it in order."""
+        try:
+            return await self._follow()
+        except ApiRefusedError as error:
+            self.fault = error.found
+            self._refusals += has_ended and error.code == _BAD_REQUEST
+            if error.code == _NOT_FOUND or self._refusals >= _MOST_REFUSALS:  # one that never began has no log
+                self.is_read_out = True
+        except AutotrainError as error:
+            self.fault = error.found
+            if has_ended and isinstance(error.__cause__, ApiRefusedError):  # the server answers, but not the node
+                self._give_up_in_time()
+        except OSError as error:  # of a home whose disk is full
+            self.fault = str(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is: the log is read again, and the fault shown meanwhile
+            _log.exception("the log of %s cannot be read", self._at.pod)
+            self.fault = f"the log of {self._at.pod} cannot be read: {error!r}"
+        return False
+
+    def _give_up_in_time(self) -> None:
+        """What a container has left is asked for as long as a pod would wait for it, as where its node is gone."""
+        now_s = time.monotonic()
+        self._unread_since_s = self._unread_since_s or now_s
+        self.is_read_out = now_s - self._unread_since_s > LINGER_S
 
     async def _follow(self) -> bool:
         """Read until the server ends it; True when it did so in order."""
@@ -114,20 +143,51 @@ class LogFollower:
         path = f"{PODS.path(self._at.namespace, self._at.pod)}/log"
         async with self._api.opened("GET", path, query, read_s=None) as answer:
             await self._api.check(answer)
-            rest = b""
-            async for data in self._api.pieces(answer):
-                *lines, rest = (rest + data).split(b"\n")
-                await self._take(lines)
-                if self.node is not None and self.node.has_ended():
-                    return True
-            return not rest
+            self.fault = ""
+            self._unread_since_s = 0.0
+            self._heard_s = time.monotonic()
+            try:
+                async with asyncio.timeout(None) as self._reading:
+                    return await self._read(answer)
+            except TimeoutError:
+                return False
+            finally:
+                self._reading = None
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> bool:
+        """Take an answer to its end; True when that came in order."""
+        rest = b""
+        pieces = self._api.pieces(answer)
+        while True:
+            try:
+                data = await anext(pieces)
+            except StopAsyncIteration:
+                return not rest
+            except BackendUnavailableError:  # it was cut off
+                return False
+            self._heard_s = time.monotonic()
+            *lines, rest = (rest + data).split(b"\n")
+            await self._take(lines)
+            if self.node is not None and self.node.has_ended():
+                return True
+
+    def end_if_silent(self) -> None:
+        """Read again where nothing has come for a while from a container that has ended. In the loop.
+
+        Over a connection that a box on its way has forgotten, the end of the answer never comes.
+        """
+        if self._life() is PodLife.ALIVE:
+            self._heard_s = time.monotonic()
+        elif self._reading is not None and time.monotonic() - self._heard_s > _SILENT_S:
+            self._reading.reschedule(0.0)
+            self._reading = None
 
     async def _take(self, lines: list[bytes]) -> None:
-        """Keep what lines of the log say."""
+        """Keep what lines of the log say; they come again where that fails."""
         pending: frames.Frame | None = None
+        written = self._last_time
         for line in lines:
-            time, _, text = line.decode(errors="replace").partition(" ")
-            self._last_time = time
+            written, _, text = line.decode(errors="replace").partition(" ")
             frame = frames.decode(text)
             if frame is None:
                 self.printed = [*self.printed, text[:_MOST_LINE]][-_MOST_LINES:]
@@ -137,6 +197,7 @@ class LogFollower:
                 await self._keep(pending)
                 pending = frame
         await self._keep(pending)
+        self._last_time = written
         if lines:
             self._on_news()
 

@@ -12,14 +12,17 @@ import json
 import logging
 import threading
 from collections.abc import AsyncIterator, Callable
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
 from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _WATCH_S = 240
 _SILENT_S = 330.0  # a connection over which nothing came for so long is dead
@@ -142,12 +145,18 @@ class WatchedObjects:
         async with self._api.opened("GET", self._path, query, read_s=_SILENT_S) as answer:
             await self._api.check(answer)
             self.fault = ""
-            rest = b""
+            async for line in self._lines(answer):
+                with contextlib.suppress(ValueError):
+                    yield cast("JsonObject", json.loads(line))
+
+    async def _lines(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        """The lines of an answer; one that is cut off just ends: a watch goes on where it was."""
+        rest = b""
+        with contextlib.suppress(BackendUnavailableError):
             async for data in self._api.pieces(answer):
                 *lines, rest = (rest + data).split(b"\n")
                 for line in lines:
-                    with contextlib.suppress(ValueError):
-                        yield cast("JsonObject", json.loads(line))
+                    yield line
 
     def _put(self, one: JsonObject) -> None:
         uid = naming.uid_of(one)

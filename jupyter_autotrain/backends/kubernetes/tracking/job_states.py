@@ -34,7 +34,8 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
 
 
 def _fault(job: TrackedJob, tracker: JobTracker) -> str:
-    return job.fault or tracker.view.fault(job)
+    of_logs = next((follower.fault for follower in job.followers.values() if follower.fault), "")
+    return job.fault or tracker.view.fault(job) or of_logs
 
 
 def _made_anew(job: TrackedJob, tracker: JobTracker) -> str:

@@ -175,5 +175,7 @@ class JobTracker:
             await asyncio.sleep(_LOOK_AGAIN_S)
             for job in list(self._jobs.values()):
                 with contextlib.suppress(Exception):
+                    for follower in job.followers.values():
+                        follower.end_if_silent()
                     if not job.is_finishing and job.final is None and self.finisher.is_over(job):
                         self.consider(job)

@@ -1,0 +1,27 @@
+"""How a trial stands, as far as that is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
+from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
+from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.tracking.job_states import status_of
+from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
+from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes_pod import places
+from jupyter_autotrain.core.backend import JobRef
+
+
+def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    job = TrackedJob(JobRef("lab", "e-1-1", {"name": "e"}), JobWorkload(), CollectedTrial(tmp_path))
+    job.collected.nodes[0].append(places.STATES, 0, b'{"state": "RUNNING", "reason": ""}\n')
+    fault = "The cluster refuses: dial tcp 10.0.0.7:10250: no route to host (502 )."
+    job.followers["u"] = cast("LogFollower", SimpleNamespace(fault=fault))
+    view = SimpleNamespace(wait_until_listed=lambda _: "", fault=lambda _: "")
+    status = status_of(job, job.ref, cast("JobTracker", SimpleNamespace(view=view)))
+    assert "no route to host" in status.doubt
+    assert status.unreachable
