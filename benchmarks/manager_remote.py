@@ -29,7 +29,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
+from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
@@ -87,7 +87,7 @@ def rate(home: Home, trials: int, concurrency: int) -> tuple[float, float]:
         factories = Factories(create, lambda _spec: None, lambda _spec: None)  # type: ignore[arg-type,return-value]  # no tuner is asked
         context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
         queue = EventQueue()
-        serving = Manager(context, queue, ThreadPoolExecutor(32))
+        serving = Manager(context, queue, Threads(ThreadPoolExecutor(32), ThreadPoolExecutor(2)))
         spec = ExperimentSpec(
             "rate",
             Bundle(),

@@ -153,7 +153,7 @@ class Backend(Protocol):
         """Start the trial. The same `trial.job_id` twice gives the same job, started once.
 
         It goes on from the checkpoints of `trial.resume_attempt`: its own, else those in the home's directory of that
-        attempt, which ran on another backend then.
+        attempt, which ran on another backend then: all of them, or `resume_attempt` is None.
 
         Args:
             trial: What to run.

@@ -194,6 +194,8 @@ class TrialSpec:
         python_packages: The installed distributions that its code and data need.
         fetch_limit_bytes: As that of its experiment.
         resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
+        resume_note: Why it does not go on from them, which the trial tells its user; the rest of a sentence that begins
+            with the attempt.
         options: Options of the backend, from its section of the header.
     """
 
@@ -218,6 +220,7 @@ class TrialSpec:
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     resume_attempt: int | None = None
+    resume_note: str = ""
     options: JsonObject = field(default_factory=dict)
 
     @property

@@ -85,9 +85,7 @@ def fetch_results(
                 wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), json.dumps(left).encode())
                 notes.append(("warning", _left_there(backend, ref, left)))
             if status.state is not TrialState.SUCCEEDED:
-                kept = _fetch(backend, ref, directory, (wire.CHECKPOINTS,), limit_bytes)
-                if kept:
-                    KeptCheckpoints(ref, kept).write(directory)
+                _fetch_checkpoints(backend, ref, directory, limit_bytes)
         wire.write_atomically(str(directory / wire.STATUS_FILE), json.dumps(status.detail).encode())
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
@@ -96,11 +94,24 @@ def fetch_results(
     return notes
 
 
+def _fetch_checkpoints(backend: Backend, ref: JobRef, directory: Path, limit_bytes: int) -> None:
+    """What is to come is noted before anything comes: when this is cut short, the folder here holds a part only."""
+    folders = (wire.CHECKPOINTS,)
+    if sizes := _sizes(backend, ref, folders):
+        KeptCheckpoints(ref, sizes).write(directory)
+        left = _fetch(backend, ref, directory, folders, limit_bytes)
+        KeptCheckpoints(ref, left).write(directory)
+
+
+def _sizes(backend: Backend, ref: JobRef, folders: tuple[str, ...]) -> dict[str, int]:
+    return {f"{folder}/{name}": size for folder in folders for name, size in backend.sizes(ref, folder).items()}
+
+
 def _fetch(
     backend: Backend, ref: JobRef, directory: Path, folders: tuple[str, ...], limit_bytes: int
 ) -> dict[str, int]:
     """Copy folders, or of larger ones as many files as the limit allows; gives those left out, with their sizes."""
-    sizes = {f"{folder}/{name}": size for folder in folders for name, size in backend.sizes(ref, folder).items()}
+    sizes = _sizes(backend, ref, folders)
     if sum(sizes.values()) <= limit_bytes:
         for folder in folders:
             backend.fetch(ref, folder, str(directory / folder))

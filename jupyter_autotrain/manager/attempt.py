@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.manager.checkpoint_move import CheckpointMove
 
 GRACE_S = 5.0
 
@@ -23,6 +24,7 @@ class Attempt:
         may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.
         submit_at_s: The tick from which on it is submitted, again.
         unreachable: Why the node does not answer that it is on, or "".
+        move: Of the checkpoints that it goes on from, while they may be on their way.
     """
 
     trial: TrialSpec
@@ -40,6 +42,7 @@ class Attempt:
     may_run: bool = False
     submit_at_s: float = 0.0
     unreachable: str = ""
+    move: CheckpointMove | None = None
 
     def schedule_cancel(self, final_state: FinalState, grace_s: float, due_s: float) -> None:
         """Let it be cancelled at a tick, or earlier as decided before; the first decision on its end stays."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
 
 from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.manager.attempt import Attempt
-from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.job_watcher import JobWatcher
-from jupyter_autotrain.manager.moved_checkpoints import MovedCheckpoints, kept_of_attempt_before
+from jupyter_autotrain.manager.moved_checkpoints import begin_move
 from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.open_backend import OpenBackend
 from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
@@ -33,11 +33,11 @@ class BackendPool:
     """All backends that the experiments under way use, by the keys of their profiles."""
 
     def __init__(
-        self, context: ManagerContext, emit: Callable[[Event], None], executor: Executor, *, start_watchers: bool = True
+        self, context: ManagerContext, emit: Callable[[Event], None], threads: Threads, *, start_watchers: bool = True
     ) -> None:
         self._context = context
         self._emit = emit
-        self._executor = executor
+        self._threads = threads
         self._start_watchers = start_watchers
         self._backends: dict[str, OpenBackend] = {}
         self._reservations = ReservationTable()
@@ -81,7 +81,7 @@ class BackendPool:
             _log.exception("backend %r cannot be made", profile.name)
             self._broken[profile.key] = f"the backend {profile.name!r} cannot be used: {error}"
             return
-        watcher = JobWatcher(backend, profile.key, self._emit, self._executor, self._context)
+        watcher = JobWatcher(backend, profile.key, self._emit, self._threads, self._context)
         is_remote = not backend.capabilities.shares_home
         allocator = ResourceAllocator(None, self._reservations, profile.key, is_remote)
         self._backends[profile.key] = OpenBackend(watcher, allocator)
@@ -94,7 +94,7 @@ class BackendPool:
         for profile in profiles:
             self._open(profile)
             if backend := self._backends.get(profile.key):
-                self._executor.submit(trial_files.remove, backend.watcher.backend, experiment_id)
+                self._threads.calls.submit(trial_files.remove, backend.watcher.backend, experiment_id)
 
     def watcher(self, choice: BackendChoice) -> JobWatcher:
         """The job watcher of a backend in use."""
@@ -220,16 +220,13 @@ class BackendPool:
             watcher.watch(trial, attempt.ref, offset, attempt.unreachable)
         else:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
-            watcher.submit(trial, attempt.placement, own, offset, self._moved_checkpoints(run, attempt))
+            wanted = begin_move(run, attempt, self._backend)
+            watcher.submit(wanted, attempt.placement, own, offset, attempt.move)
 
-    def _moved_checkpoints(self, run: ExperimentRun, attempt: Attempt) -> MovedCheckpoints | None:
-        """The checkpoints that an attempt goes on from, where another of the run's backends has them."""
-        kept = kept_of_attempt_before(run, attempt.trial.number)
-        if kept is None or kept.ref.backend == attempt.placement.backend:
-            return None
-        watcher = self.watcher(run.record.spec.choice(kept.ref.backend))
-        directory = run.context.home.trial(run.id, attempt.trial.number, attempt.trial.attempt - 1)
-        return MovedCheckpoints(kept, watcher.backend, directory)
+    def _backend(self, choice: BackendChoice) -> Backend | str:
+        """A backend of a run, or why it cannot be used."""
+        key = choice.profile.key
+        return self._broken.get(key) or self._backends[key].watcher.backend
 
     def _is_fresh(self, backend: OpenBackend, *, wants_gpus: bool) -> bool:
         """Whether the inventory may be used; asks for a new one where it is old, or where something does not answer."""

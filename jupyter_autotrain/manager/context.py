@@ -1,9 +1,10 @@
-"""What every part of the manager works with: the home, the store, the clocks, and the factories of plugins."""
+"""What every part of the manager works with: the home, the store, clocks, threads, and the factories of plugins."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import ParamSpec, TypeVar
 
@@ -49,6 +50,19 @@ class Factories:
     create_backend: Callable[[Profile, BackendContext], Backend]
     create_tuner: Callable[[ExperimentSpec], Tuner]
     create_early_stop: Callable[[ExperimentSpec], EarlyStop | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Threads:
+    """The threads of calls that may take long.
+
+    Attributes:
+        calls: To backends.
+        moves: Of checkpoints from one backend to another, which may take hours and keep no other call waiting.
+    """
+
+    calls: Executor
+    moves: Executor
 
 
 @dataclass(frozen=True, slots=True)

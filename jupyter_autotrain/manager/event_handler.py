@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import JobRef, JobStatus, receipt_of
+from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.attempt_history import nodes_of, refusal
@@ -143,6 +143,7 @@ class EventHandler:
             attempt.submit_at_s = self._context.clocks.tick_s() + _SUBMIT_AGAIN_S
             attempt.unreachable = event.reason
         elif attempt.final_state is not None:
+            self._requests.note_receipt(run.id, attempt.trial.number, CancelReceipt(note="it had not begun"))
             self._finish(run, attempt, JobStatus(ref, TrialState.CANCELLED, event.reason))
         else:
             self._backend_pool.set_unavailable(attempt, run.choice(attempt), event.reason)

@@ -6,13 +6,14 @@ import logging
 import select
 from concurrent.futures import ThreadPoolExecutor
 
-from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 
 _THREADS = 32
+_MOVES = 2  # at the same time: they share one link
 _STORE_CHECK_S = 0.4  # a message may be lost, yet a submit is seen within a second; asking costs 0.1 ms
 _log = logging.getLogger(__name__)
 
@@ -32,7 +33,11 @@ class EventLoop:
         self._leadership = leadership
         self._socket = WakeupSocket(context.home.wakeup_socket)
         self._event_queue = EventQueue()
-        self._manager = Manager(context, self._event_queue, ThreadPoolExecutor(_THREADS, thread_name_prefix="call"))
+        threads = Threads(
+            ThreadPoolExecutor(_THREADS, thread_name_prefix="call"),
+            ThreadPoolExecutor(_MOVES, thread_name_prefix="move"),
+        )
+        self._manager = Manager(context, self._event_queue, threads)
         self._seen_version = -1
         self._checked_s = 0.0
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Executor
 from functools import partial
 from pathlib import Path
 from typing import Literal, cast
@@ -18,7 +17,8 @@ from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, Pushi
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
-from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.checkpoint_move import CheckpointMove
+from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.events import (
     Cancelled,
     Discovered,
@@ -30,7 +30,6 @@ from jupyter_autotrain.manager.events import (
 )
 from jupyter_autotrain.manager.job_poller import JobPoller, reason_of
 from jupyter_autotrain.manager.metrics_stream import MetricsStream
-from jupyter_autotrain.manager.moved_checkpoints import MovedCheckpoints
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
 _log = logging.getLogger(__name__)
@@ -44,13 +43,13 @@ class JobWatcher:
         backend: Backend,
         key: str,
         emit: Callable[[Event], None],
-        executor: Executor,
+        threads: Threads,
         context: ManagerContext,
     ) -> None:
         self.backend = backend
         self._key = key
         self._emit = emit
-        self._executor = executor
+        self._threads = threads
         self._context = context
         self._clocks = context.clocks
         self._jobs: dict[str, WatchedJob] = {}
@@ -65,7 +64,7 @@ class JobWatcher:
 
     def discover(self) -> None:
         """Ask what the backend has; `Discovered` follows."""
-        self._executor.submit(self._guarded, self._discover, self._discovery_failed)
+        self._threads.calls.submit(self._guarded, self._discover, self._discovery_failed)
 
     def submit(
         self,
@@ -73,24 +72,30 @@ class JobWatcher:
         placement: Placement,
         secrets: Mapping[str, str],
         offset: int,
-        moved: MovedCheckpoints | None = None,
+        move: CheckpointMove | None = None,
     ) -> None:
         """Start a job and watch it from byte `offset` of its metrics; `Submitted` or `SubmitFailed` follows.
 
-        Checkpoints that it goes on from and another backend has are brought into the home before.
+        Checkpoints that it goes on from are moved before; a job whose move is abandoned is not started.
         """
 
         def call() -> None:
-            warning = moved.bring_home(partial(self._note_progress, trial.job_id)) if moved else ""
-            ref = self.backend.submit(trial, placement, secrets)
-            self.watch(trial, ref, offset, warning=warning)  # before anyone can know of the job and cancel it
+            wanted = trial if move is None else move.bring_home(trial, partial(self._note_progress, trial.job_id))
+            if wanted is None:
+                return
+            ref = self.backend.submit(wanted, placement, secrets)
+            self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
-        self._executor.submit(
-            self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error))
-        )
+        threads = self._threads.calls if move is None else self._threads.moves
+        threads.submit(self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error)))
 
-    def watch(self, trial: TrialSpec, ref: JobRef, offset: int, unknown: str = "", warning: str = "") -> None:
+    def abandon(self, job_id: str, move: CheckpointMove) -> None:
+        """Start a job not at all that waits for its checkpoints; `SubmitFailed` follows, unless they are there."""
+        if move.abandon():
+            self._emit(SubmitFailed(job_id, "it had not begun", "unreachable"))
+
+    def watch(self, trial: TrialSpec, ref: JobRef, offset: int, unknown: str = "") -> None:
         """Look at a job from now on; `JobUpdate` follows, until its state is final.
 
         Args:
@@ -98,7 +103,6 @@ class JobWatcher:
             ref: The job.
             offset: Where to read on in its metrics.
             unknown: Why its state was not known so far; `StatusUnknown` follows when it is.
-            warning: What the user is to be told of it.
         """
         now_s = self._clocks.tick_s()
         logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial), trial)
@@ -112,7 +116,6 @@ class JobWatcher:
                 now_s,
                 unknown=unknown,
                 unknown_since_s=now_s,
-                warning=warning,
             )
             self._changed.notify()
 
@@ -122,14 +125,14 @@ class JobWatcher:
             job = self._jobs.get(job_id)
             if job is not None:
                 job.cancelling = True
-        self._executor.submit(self._cancel, job_id, job, grace_s)
+        self._threads.calls.submit(self._cancel, job_id, job, grace_s)
 
     def put(self, job_id: str, path: str, data: bytes) -> None:
         """Write a file into a job's directory."""
         with self._changed:
             job = self._jobs.get(job_id)
         if job is not None:
-            self._executor.submit(self._put, job.ref, path, data)
+            self._threads.calls.submit(self._put, job.ref, path, data)
 
     def poll_due(self) -> float | None:
         """Poll the jobs that are due; gives the seconds until the next one is, None when there is none."""
@@ -169,7 +172,7 @@ class JobWatcher:
     def _remove_job(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:
             del self._jobs[job.job_id]
-        self._executor.submit(self._emit_final, job, seen)
+        self._threads.calls.submit(self._emit_final, job, seen)
 
     def _emit_final(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import Executor
 from dataclasses import replace
 from functools import partial
 
@@ -20,7 +19,7 @@ from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager import hook_events, unreachable
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
-from jupyter_autotrain.manager.context import ManagerContext
+from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
@@ -44,12 +43,12 @@ class Manager:
     """
 
     def __init__(
-        self, context: ManagerContext, event_queue: EventQueue, executor: Executor, *, start_watchers: bool = True
+        self, context: ManagerContext, event_queue: EventQueue, threads: Threads, *, start_watchers: bool = True
     ) -> None:
         self.runs: dict[str, ExperimentRun] = {}
         self._context = context
         self._event_queue = event_queue
-        self._backend_pool = BackendPool(context, event_queue.emit, executor, start_watchers=start_watchers)
+        self._backend_pool = BackendPool(context, event_queue.emit, threads, start_watchers=start_watchers)
         self._placer = TrialPlacer(self._backend_pool)
         self._requests = RequestHandler(context, self)
         self._secrets = SecretValues()
@@ -144,6 +143,9 @@ class Manager:
             run.cancel_all(FinalState(TrialState.CANCELLED, f"the time budget of {budget_s:g} s is used up"))
         tick_s = clocks.tick_s()
         for attempt in run.attempts.values():
+            if attempt.move is not None and attempt.final_state is not None:
+                self._watcher(run, attempt).abandon(attempt.trial.job_id, attempt.move)
+                attempt.move = None
             if attempt.is_stop_due:
                 self._ask_to_stop(run, attempt)
             if attempt.is_cancel_due(tick_s):

@@ -27,7 +27,6 @@ class WatchedJob:
         state, reason: As they were reported last.
         receipt: Of a cancel that is through.
         unknown: Why its state is not known, or ""; since the tick `unknown_since_s`.
-        warning: What the user is to be told of it with its next report, or "".
     """
 
     trial: TrialSpec
@@ -42,7 +41,6 @@ class WatchedJob:
     receipt: CancelReceipt | None = None
     unknown: str = ""
     unknown_since_s: float = 0.0
-    warning: str = ""
     has_new_logs: bool = False
     has_news: bool = False
     earliest_s: float = 0.0
@@ -87,11 +85,7 @@ class WatchedJob:
         for copy, chunk in zip(self.logs, logs, strict=True):
             copy.append(chunk.data)
         self.has_new_logs = any(chunk.data for chunk in logs)
-        frames = self.metrics.take(metrics, now_s, tick_s)
-        if frames is not None and self.warning:
-            frames.notes.append((now_s, "warning", self.warning, 1))
-            self.warning = ""
-        return frames
+        return self.metrics.take(metrics, now_s, tick_s)
 
     def is_read_out(self, frames: Frames, tick_s: float) -> bool:
         """True when, after the job's end, nothing more will come."""

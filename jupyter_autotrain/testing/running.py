@@ -192,6 +192,12 @@ class RunningContract(BackendHarness):
         ref, _ = self.run(backend, home, "print('from', checkpoint.load(0))", attempt=2, resume_attempt=1)
         assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
 
+    def test_an_attempt_that_does_not_go_on_from_the_one_before_says_why(self, backend: Backend, home: Home) -> None:
+        code = "print('from', checkpoint.load(0))"
+        ref, _ = self.run(backend, home, code, attempt=2, resume_note="begins anew: lab does not answer")
+        assert self.read(backend, ref, wire.STDOUT) == b"from 0\n"
+        assert b"attempt 2 begins anew: lab does not answer" in self.read(backend, ref, wire.METRICS)
+
     def test_data_and_shipped_files_are_there(self, backend: Backend, home: Home) -> None:
         code = """
             import helper

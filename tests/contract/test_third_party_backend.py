@@ -17,7 +17,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
+from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
@@ -52,7 +52,7 @@ def test_its_section_is_one_of_the_header_like_any_other() -> None:
 def manager_of(context: ManagerContext) -> Iterator[Manager]:
     events = EventQueue()
     with ThreadPoolExecutor(4) as executor:
-        yield Manager(context, events, executor)
+        yield Manager(context, events, Threads(executor, executor))
     events.close()
 
 

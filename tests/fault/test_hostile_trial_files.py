@@ -15,7 +15,7 @@ from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.context import Clocks
+from jupyter_autotrain.manager.context import Clocks, Threads
 from jupyter_autotrain.manager.events import Event, JobUpdate
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
@@ -50,7 +50,7 @@ class Watched:
         self.events: list[Event] = []
         self._pool = ThreadPoolExecutor(2)
         context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
-        self.watcher = JobWatcher(backend, "local", self.events.append, self._pool, context)  # type: ignore[arg-type] # all it asks for here
+        self.watcher = JobWatcher(backend, "local", self.events.append, Threads(self._pool, self._pool), context)  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
         seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]

@@ -30,7 +30,7 @@ from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Trial
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.manager.backend_pool import BackendPool
-from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
+from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
 from jupyter_autotrain.manager.events import Discovered, Event
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.recovery import recover_run
@@ -107,7 +107,7 @@ class HybridBackend:
 
     def _place(self, run: ExperimentRun, number: int, threads: Executor) -> Placed:
         events: list[Event] = []
-        pool = BackendPool(run.context, events.append, threads, start_watchers=False)
+        pool = BackendPool(run.context, events.append, Threads(threads, threads), start_watchers=False)
         placer = TrialPlacer(pool)
         pool.open(run)
 

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
-from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext
+from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
 from jupyter_autotrain.manager.event_queue import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
@@ -132,6 +132,7 @@ class World:
         self.jump_s = 0.0  # by how much somebody has set the wall clock forward
         self.tuner = self.early_stop = None
         self.pauses = []
+        self.moves = Inline()
         self.create_backend = lambda: self.backend
         self.create_backend_of = lambda profile: self.create_backend()
         self.event_queue = EventQueue()
@@ -157,7 +158,7 @@ class World:
         self.event_queue.close()
         self.event_queue = EventQueue()
         context = ManagerContext(self.home, self.store, clocks, factories)
-        self.manager = Manager(context, self.event_queue, Inline(), start_watchers=False)
+        self.manager = Manager(context, self.event_queue, Threads(Inline(), self.moves), start_watchers=False)
 
     def submit(self, name="mnist", experiment_id=None, **spec):
         experiment_id = experiment_id or f"id{len(self.store.experiments())}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from concurrent.futures import Executor
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,7 @@ from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 HERE = BackendChoice(Profile("here", "test"))
 LAB = BackendChoice(Profile("lab", "test", {"hosts": ["gpu1"]}))
@@ -43,13 +45,27 @@ def fails_on_lab(world, backends):
     return backends["lab"].job(1)
 
 
-def fetch_from(backend):
-    def fetch(ref, path, target):
+def fetch_from(backend, path=None, failures=0):
+    """Let a backend give files; of one, or of any, it fails so many times before."""
+    left = [failures]
+
+    def fetch(ref, asked, target):
+        if left[0] and path in {None, asked}:
+            left[0] -= 1
+            raise BackendUnavailableError("gpu1 does not answer.")
         Path(target).parent.mkdir(exist_ok=True)
-        Path(target).write_text(f"{ref.job_id} {path}")
-        backend.fetched.append(path)
+        Path(target).write_text(f"{ref.job_id} {asked}")
+        backend.fetched.append(asked)
 
     backend.fetch = fetch
+
+
+def moves_here(world, backends, job):
+    """End a trial's first attempt while only the other backend answers."""
+    backends["lab"].refuses = "no route to host"
+    backends["lab"].refusal = BackendUnavailableError
+    job.end(TrialState.FAILED, "out of memory")
+    world.step(8)
 
 
 def second_attempt(world):
@@ -74,10 +90,7 @@ def test_the_next_attempt_goes_on_at_once_where_its_checkpoints_are(world, backe
 
 def test_they_come_by_the_home_where_another_backend_takes_the_trial(world, backends, fails_on_lab):
     fetch_from(backends["lab"])
-    backends["lab"].refuses = "no route to host"
-    backends["lab"].refusal = BackendUnavailableError
-    fails_on_lab.end(TrialState.FAILED, "out of memory")
-    world.step(8)
+    moves_here(world, backends, fails_on_lab)
     assert second_attempt(world).placement.backend == "here"
     assert backends["lab"].fetched == ["checkpoints/first.pt", "checkpoints/last.pt"]
     saved = world.home.trial("id0", 1, 1) / wire.CHECKPOINTS
@@ -86,18 +99,145 @@ def test_they_come_by_the_home_where_another_backend_takes_the_trial(world, back
     assert notes(world) == []
 
 
-def test_what_cannot_be_had_is_told_with_the_attempt_that_goes_on_without(world, backends, fails_on_lab):
-    lab = backends["lab"]
+def test_a_backend_that_does_not_answer_for_a_moment_is_waited_for(world, backends, fails_on_lab):
+    fetch_from(backends["lab"], failures=5)
+    moves_here(world, backends, fails_on_lab)
+    assert backends["here"].job(1, 2).trial.resume_attempt == 1
+    assert KeptCheckpoints.read(world.home.trial("id0", 1, 1)).sizes == {}
 
-    def fetch(ref, path, target):
-        if path == "checkpoints/last.pt":
-            raise BackendUnavailableError("gpu1 does not answer.")
 
-    lab.fetch = fetch
-    lab.refuses = "no route to host"
-    lab.refusal = BackendUnavailableError
-    fails_on_lab.end(TrialState.FAILED, "out of memory")
-    world.step(8)
-    assert second_attempt(world).placement.backend == "here"
-    assert notes(world) == ["goes on without 3 GB of its checkpoints, which stay on lab: gpu1 does not answer."]
+def test_an_attempt_never_goes_on_from_a_part_of_them_and_says_that_it_begins_anew(world, backends, fails_on_lab):
+    fetch_from(backends["lab"], path="checkpoints/last.pt", failures=10_000)
+    moves_here(world, backends, fails_on_lab)
+    trial = backends["here"].job(1, 2).trial
+    assert trial.resume_attempt is None
+    assert trial.resume_note == "begins anew: 3 GB of its checkpoints stay on lab: gpu1 does not answer."
     assert KeptCheckpoints.read(world.home.trial("id0", 1, 1)).sizes == {"checkpoints/last.pt": 3_000_000_000}
+    assert sum(world.pauses) < 120
+
+
+def test_an_attempt_begins_anew_where_the_backend_that_has_them_cannot_be_made_any_more(world, backends, fails_on_lab):
+    def create(profile):
+        if profile.name == "lab":
+            raise BackendError("its package was removed")
+        return backends[profile.name]
+
+    world.create_backend_of = create
+    world.restart()
+    world.step(8)
+    assert second_attempt(world).state is TrialState.RUNNING
+    assert backends["here"].job(1, 2).trial.resume_attempt is None
+    assert "its package was removed" in backends["here"].job(1, 2).trial.resume_note
+
+
+@pytest.mark.parametrize(
+    "note",
+    [
+        [1],
+        {"ref": "lab", "sizes": SIZES},
+        {"ref": {"backend": ["lab"], "job_id": "id0-1-1"}, "sizes": SIZES},
+        {"ref": {"backend": "moon", "job_id": "id0-1-1"}, "sizes": SIZES},
+        {"ref": {"backend": "lab", "job_id": "id0-2-1"}, "sizes": SIZES},
+        {"ref": {"backend": "lab", "job_id": "id0-1-1"}, "sizes": ["checkpoints/last.pt"]},
+        {"ref": {"backend": "lab", "job_id": "id0-1-1"}, "sizes": {"checkpoints/last.pt": "3 GB"}},
+        {"ref": {"backend": "lab", "job_id": "id0-1-1"}, "sizes": {"checkpoints/../../x": 3}},
+        {"ref": {"backend": "lab", "job_id": "id0-1-1"}, "sizes": {"/tmp/x": 3}},
+        {"ref": {"backend": "lab", "job_id": "id0-1-1"}, "sizes": {"outputs/model.pkl": 3}},
+    ],
+)
+def test_a_note_that_the_trial_has_written_itself_ends_nothing_and_fetches_nothing(world, backends, fails_on_lab, note):
+    fetch_from(backends["lab"])
+    (world.home.trial("id0", 1, 1) / wire.KEPT_FILE).write_text(json.dumps(note))
+    moves_here(world, backends, fails_on_lab)
+    assert second_attempt(world).state is TrialState.RUNNING
+    assert backends["lab"].fetched == []
+
+
+class Held(Executor):
+    """Calls that begin when the test says so."""
+
+    def __init__(self):
+        self.calls = []
+
+    def submit(self, fn, /, *args, **kwargs):
+        self.calls.append(lambda: fn(*args, **kwargs))
+
+    def run(self):
+        while self.calls:
+            self.calls.pop(0)()
+
+
+@pytest.fixture
+def moving(world, backends, fails_on_lab):
+    """The calls of a move that has still to begin; `at_once` is where they run else."""
+    fetch_from(backends["lab"])
+    at_once = world.moves
+    world.moves = held = Held()
+    world.restart()
+    moves_here(world, backends, fails_on_lab)
+    assert second_attempt(world).state is TrialState.PREPARING
+    assert len(held.calls) == 1
+    held.at_once = at_once
+    return held
+
+
+def test_a_move_keeps_no_thread_from_other_calls(world, backends, moving):
+    other = world.submit(backends=(HERE,), trials=1, experiment_id="other")
+    world.step(4)
+    assert world.states(other) == ["RUNNING"]
+    assert len(moving.calls) == 1
+
+
+def test_a_stop_ends_a_trial_at_once_whose_checkpoints_are_on_their_way(world, backends, moving):
+    request = world.request("stop", "id0")
+    world.step(2)
+    assert second_attempt(world).state is TrialState.CANCELLED
+    assert world.store.request(request).result["unreported"] == []
+    moving.run()
+    world.step(2)
+    assert backends["lab"].fetched == []
+    assert [job.trial.attempt for job in backends["here"].jobs.values()] == []
+
+
+def test_a_stop_during_one_file_brings_no_further_one(world, backends, moving):
+    fetch = backends["lab"].fetch
+
+    def fetch_and_stop(ref, path, target):
+        fetch(ref, path, target)
+        world.request("stop", "id0")
+        world.step(2)
+
+    backends["lab"].fetch = fetch_and_stop
+    moving.run()
+    assert backends["lab"].fetched == ["checkpoints/first.pt"]
+    assert KeptCheckpoints.read(world.home.trial("id0", 1, 1)).sizes == {"checkpoints/last.pt": 3_000_000_000}
+    assert backends["here"].jobs == {}
+
+
+def test_the_next_manager_goes_on_with_a_move(world, backends, moving):
+    def killed(ref, path, target):
+        if path == "checkpoints/last.pt":
+            raise SystemExit
+        Path(target).parent.mkdir(exist_ok=True)
+        Path(target).write_text("whole")
+
+    backends["lab"].fetch = killed
+    with pytest.raises(SystemExit):
+        moving.run()
+    fetch_from(backends["lab"])
+    world.moves = moving.at_once
+    world.restart()
+    world.step(4)
+    assert second_attempt(world).state is TrialState.RUNNING
+    assert backends["here"].job(1, 2).trial.resume_attempt == 1
+    assert backends["lab"].fetched == ["checkpoints/last.pt"]
+
+
+def test_a_stop_after_a_restart_submits_what_may_run_already_and_cancels_it(world, backends, moving):
+    world.restart()
+    world.step(2)
+    world.request("stop", "id0")
+    world.step(20)
+    assert second_attempt(world).state is TrialState.CANCELLED
+    assert backends["here"].cancelled == ["id0-1-2"]
+    assert backends["lab"].fetched == []

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.context import Clocks
+from jupyter_autotrain.manager.context import Clocks, Threads
 from jupyter_autotrain.manager.events import Event, SubmitProgress
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until
@@ -56,7 +56,7 @@ def events() -> list[Event]:
 def watcher(backend: PushingBackend, events: list[Event], tmp_path: Path) -> Iterator[JobWatcher]:
     context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
     with ThreadPoolExecutor(1) as pool:
-        made = JobWatcher(backend, "lab", events.append, pool, context)  # type: ignore[arg-type]  # all it asks for here
+        made = JobWatcher(backend, "lab", events.append, Threads(pool, pool), context)  # type: ignore[arg-type]  # all it asks for here
         made.start()
         for number in (1, 2):
             trial = trial_of(Home(tmp_path), "", number=number)
