@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -95,6 +97,24 @@ def test_a_trial_on_a_cluster_behind_a_login_node(login: Login, tmp_path: Path) 
     wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
     backend.remove_experiments(["e1"])
     assert backend.experiments_there() == {}
+
+
+def test_checkpoints_of_another_backend_are_sent_and_go_with_the_experiment(login: Login, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    saved = home.trial("e1", 1, 1) / wire.CHECKPOINTS / "step-000000000010.pkl"
+    saved.parent.mkdir(parents=True)
+    saved.write_bytes(pickle.dumps(10))
+    backend = login.backend(BackendContext(home))
+    contract = Harness()
+    ref = contract.start(backend, home, "print('from', checkpoint.load(0))", attempt=2, resume_attempt=1)
+    assert contract.finish(backend, ref).state is TrialState.SUCCEEDED
+    assert contract.read(backend, ref, wire.STDOUT) == b"from 10\n"
+    root = login.lab.hosts[0].home() / ".autotrain"
+    assert list(root.glob("jobs/*/e1-1-1/moved/*/*.pkl"))
+    wait_until(lambda: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
+    backend.remove_experiments(["e1"])
+    digest = hashlib.sha256(saved.read_bytes()).hexdigest()
+    assert not [path for path in root.rglob("*") if path.name in {saved.name, digest}]
 
 
 @pytest.mark.skipif(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from jupyter_autotrain.backends.earlier_checkpoints import are_there, in_home
 from jupyter_autotrain.backends.slurm.cluster import Cluster
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 
 def folder_there(cluster: Cluster, trial: TrialSpec) -> str:
@@ -22,20 +22,11 @@ def have(cluster: Cluster, trial: TrialSpec, context: BackendContext) -> JsonObj
     Raises:
         BackendUnavailableError: The cluster does not answer.
     """
-    before = trial.resume_attempt
-    if before is None:
+    found = in_home(context, trial)
+    if found is None or trial.resume_attempt is None:
         return {}
-    kept = context.directory(trial, before) / wire.CHECKPOINTS
-    job_id = trial.job_id_of(before)
-    if not kept.is_dir() or not any(kept.iterdir()) or _has_own(cluster, job_id):
+    job_id = trial.job_id_of(trial.resume_attempt)
+    ref = JobRef("", job_id, cluster.ref_data(job_id))
+    if are_there(lambda: cluster.sizes(ref, wire.CHECKPOINTS)):
         return {}
-    return {"resume_from": cluster.send_checkpoints(kept, job_id)}
-
-
-def _has_own(cluster: Cluster, job_id: str) -> bool:
-    try:
-        return bool(cluster.sizes(JobRef("", job_id, cluster.ref_data(job_id)), wire.CHECKPOINTS))
-    except BackendUnavailableError:
-        raise
-    except AutotrainError:  # the cluster has never seen the attempt
-        return False
+    return {"resume_from": cluster.send_checkpoints(found, job_id)}

@@ -10,6 +10,8 @@ from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import TrialSpec
 
+MOVED = "moved"  # in the directory of a job that ran elsewhere: its checkpoints, below their digest
+
 
 class Cluster(Protocol):
     """Where Slurm's commands run, and where the trial directories lie as the nodes see them."""
@@ -46,7 +48,10 @@ class Cluster(Protocol):
         ...
 
     def send_checkpoints(self, kept: Path, job_id: str) -> str:
-        """Make checkpoints that the home has of a job elsewhere available to the nodes; gives their path there."""
+        """Make checkpoints that the home has of a job elsewhere available to the nodes; gives their path there.
+
+        They lie in the directory that the job would have there, and go with it.
+        """
         ...
 
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:

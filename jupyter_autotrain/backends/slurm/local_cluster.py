@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.backends.local import trial_directory
+from jupyter_autotrain.backends.slurm.cluster import MOVED
 from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 from jupyter_autotrain.backends.ssh import agent_experiments
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, scan_folder
-from jupyter_autotrain.core import home_identity, wire
+from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import TrialSpec
@@ -69,14 +70,10 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
         return str(_copy(scan_folder(bundle), self._root / "bundles"))
 
     def send_checkpoints(self, kept: Path, job_id: str) -> str:
-        """The home's own, or a copy below `workdir`, in the trial directory that the job would have there."""
+        """The home's own, or a copy below `workdir`."""
         if self.shares_home:
             return str(kept)
-        goal = Path(str(self.ref_data(job_id)["directory"])) / wire.CHECKPOINTS
-        draft = goal.with_name(f"{goal.name}.draft")
-        shutil.copytree(kept, draft, dirs_exist_ok=True)
-        draft.rename(goal)
-        return str(goal)
+        return str(_copy(scan_folder(kept), Path(str(self.ref_data(job_id)["directory"])) / MOVED))
 
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:  # noqa: ARG002 - nothing is copied
         """It is read where it lies: the nodes see this machine's files."""

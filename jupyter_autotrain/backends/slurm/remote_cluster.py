@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
+from jupyter_autotrain.backends.slurm.cluster import MOVED
 from jupyter_autotrain.backends.ssh import data_sending, fetching
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import host_configs
@@ -66,9 +67,9 @@ class RemoteCluster:
         """Send it, unless it is there."""
         return self._link.sent.send_bundle(self._context.bundle(trial))
 
-    def send_checkpoints(self, kept: Path, job_id: str) -> str:  # noqa: ARG002 - its cache knows them by their content
+    def send_checkpoints(self, kept: Path, job_id: str) -> str:
         """Send them, unless they are there."""
-        return self._link.sent.send_checkpoints(kept)
+        return self._link.sent.send_to_job(kept, f"{self.ref_data(job_id)['directory']}/{MOVED}")
 
     def place_data(self, trial: TrialSpec, limit_bytes: int | None) -> JsonObject:
         """Send it, unless it is there."""
@@ -115,7 +116,9 @@ def login_host(profile: Profile) -> HostConfig | None:
     if not options.get("via"):
         return None
     given = {key: options[key] for key in _LOGIN_OPTIONS if options.get(key) is not None}
-    configs = host_configs(Profile(profile.name, "ssh", {"hosts": [options["via"]], **given}))
+    # Slurm begins a job whenever it likes: none of its code may make room for that of another one.
+    unlimited: JsonObject = {"hosts": [options["via"]], "cache_limit": None}
+    configs = host_configs(Profile(profile.name, "ssh", {**unlimited, **given}))
     return next(iter(configs.values()))
 
 

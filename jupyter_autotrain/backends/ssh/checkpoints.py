@@ -2,58 +2,71 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
+from jupyter_autotrain.backends.earlier_checkpoints import are_there, in_home
 from jupyter_autotrain.backends.ssh import fetching
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import BackendUnavailableError
+
+_CARRIED = "carried"  # in the home's directory of the attempt: what comes from a host for another one
 
 
-def have(links: Mapping[str, HostLink], host: str, earlier: str, kept: Path) -> JsonObject:
+def have(
+    links: Mapping[str, HostLink], host: str, earlier: str, trial: TrialSpec, context: BackendContext
+) -> JsonObject:
     """Have the checkpoints of an earlier attempt on a host; gives what `trial.json` says about them.
 
     Args:
         links: The links to all hosts of the profile.
         host: Where the next attempt begins.
         earlier: The name of the earlier attempt, on this host or another.
-        kept: The earlier attempt's checkpoints in the home, as far as they were brought there.
+        trial: The next attempt.
+        context: The home, where those of an attempt on another backend are.
 
     Raises:
         BackendUnavailableError: The host cannot be reached.
-        BackendError: It cannot take them.
+        BackendError: It cannot take them, or another host cannot give them.
     """
-    link = links[host]
-    if _has_checkpoints(link, earlier):
+    if _has_checkpoints(links[host], earlier):
         return {}
-    silent = _bring_home({name: other for name, other in links.items() if name != host}, earlier, kept)
-    if kept.is_dir() and any(kept.iterdir()):
-        return {"resume_from": link.sent.send_checkpoints(kept)}
+    owner, silent = _owner({name: link for name, link in links.items() if name != host}, earlier)
+    if owner is not None:
+        carried = context.directory(trial, trial.resume_attempt) / _CARRIED / earlier.rpartition("/")[2]
+        return {"resume_from": _carry(owner, links[host], earlier, carried)}
+    if found := in_home(context, trial):
+        return {"resume_from": links[host].sent.send_checkpoints(found)}
     if silent:
         names = ", ".join(silent)
         return {"resume_note": f"begins anew: its checkpoints may be on {names}, without an answer"}
     return {}
 
 
-def _bring_home(links: Mapping[str, HostLink], earlier: str, kept: Path) -> list[str]:
-    """Fetch the checkpoints from the host that has them; gives the hosts that do not answer."""
-    silent = []
+def _owner(links: Mapping[str, HostLink], earlier: str) -> tuple[HostLink | None, list[str]]:
+    """The link to the host that has the checkpoints, and the hosts that do not answer."""
+    silent: list[str] = []
     for name, link in links.items():
         try:
             if _has_checkpoints(link, earlier):
-                fetching.fetch(link, earlier, wire.CHECKPOINTS, kept)
-                return []
+                return link, silent
         except BackendUnavailableError:
             silent.append(name)
-    return silent
+    return None, silent
+
+
+def _carry(owner: HostLink, link: HostLink, earlier: str, carried: Path) -> str:
+    """From host to host by a folder of their own: what was cut goes on there, and is never taken for all of them."""
+    fetching.fetch(owner, earlier, wire.CHECKPOINTS, carried)
+    there = link.sent.send_checkpoints(carried)
+    shutil.rmtree(carried, ignore_errors=True)
+    return there
 
 
 def _has_checkpoints(link: HostLink, job: str) -> bool:
-    try:
-        return bool(fetching.sizes(link, job, wire.CHECKPOINTS))
-    except BackendUnavailableError:
-        raise
-    except AutotrainError:  # this host has never seen the attempt
-        return False
+    return are_there(lambda: fetching.sizes(link, job, wire.CHECKPOINTS))

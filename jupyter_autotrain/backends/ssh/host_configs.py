@@ -65,7 +65,7 @@ def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> Hos
         str(given.get("workdir") or option_defaults.WORKDIR),
         str(host.get("address") or ""),
         _ping_s(given.get("lease_s")),
-        cast("int", given.get("cache_limit", option_defaults.CACHE_LIMIT_BYTES)),
+        cast("int | None", given.get("cache_limit", option_defaults.CACHE_LIMIT_BYTES)),
     )
 
 

@@ -10,7 +10,8 @@ standard output, one line of JSON each:
 -> tar; a member is named sha256@offset <- {"is_complete": true}, or {"error": text, "kind": "damaged", "full" or ""}
 ```
 
-A folder is complete or not there; its files are kept by their digests as well, see `received_files`.
+A folder is complete or not there; its files are kept by their digests as well, see `received_files`: those of a kind
+below `root` for all folders there, those of a deeper one beside the folder, so that they go with it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ def receive() -> Path:
 
 
 def _receive_into(root: Path, goal: Path) -> None:
-    blobs = root / "blobs"
+    is_cached = goal.parent.parent == root
+    blobs = (root if is_cached else goal.parent) / "blobs"
     for folder in (root, goal.parent, blobs):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     lock = os.open(blobs, os.O_RDONLY | os.O_DIRECTORY)

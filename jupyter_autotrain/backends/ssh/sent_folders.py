@@ -77,6 +77,10 @@ class SentFolders:
         """Send what a trial goes on from, unless it is there; gives its path on the host. Errors as `send_bundle`."""
         return self._send(scan_folder(root), wire.CHECKPOINTS)
 
+    def send_to_job(self, root: Path, folder: str) -> str:
+        """Send what only one job needs into a folder of its directory, with which it goes; errors as `send_bundle`."""
+        return self._link.send_folder(scan_folder(root), self._link.config.workdir, f"jobs/{folder}")
+
     def _send(self, folder: FolderManifest, kind: str, progress: ProgressCallback | None = None) -> str:
         limit_bytes = self._link.config.cache_limit_bytes
         if limit_bytes is not None:

@@ -110,8 +110,7 @@ class TrialStarter:
         layout: JsonObject = {"layout": job.layout} if job.layout else {}
         if trial.resume_attempt is None:
             return layout
-        kept = self._context.directory(trial, trial.resume_attempt) / wire.CHECKPOINTS
-        return {**layout, **checkpoints.have(self._links, host, job.before, kept)}
+        return {**layout, **checkpoints.have(self._links, host, job.before, trial, self._context)}
 
     def _check_interpreter(self, host: str, trial: TrialSpec) -> None:
         names = [package.name for package in trial.python_packages]

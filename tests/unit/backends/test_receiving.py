@@ -149,6 +149,16 @@ def test_a_part_that_was_taken_over_is_not_taken_from_its_new_receiver(
     assert not list((tmp_path / "there" / "blobs").glob("*.part-*"))
 
 
+def test_what_one_job_alone_gets_goes_with_its_directory(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    there = tmp_path / "there"
+    arrived = Path(receivers().send(scan_folder(source), str(there), "jobs/home/e1-1-1/moved"))
+    assert (arrived / "main.py").read_text() == "print(1)\n"
+    assert [path.name for path in there.iterdir()] == ["jobs"]
+    assert arrived.is_relative_to(there / "jobs" / "home" / "e1-1-1")
+
+
 def during_the_first_block(act: Callable[[], object]) -> Callable[[int, int], None]:
     """A progress callback that acts once, when some bytes have been sent."""
     acts = iter([act])

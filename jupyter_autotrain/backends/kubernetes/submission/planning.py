@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from jupyter_autotrain.backends.earlier_checkpoints import in_home
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import collected_folder
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
@@ -79,4 +80,5 @@ def _checkpoints(trial: TrialSpec, context: BackendContext) -> list[Path]:
         return []
     earlier = trial.job_id_of(trial.resume_attempt)
     collected = collected_folder(context.home, earlier) / "0" / "trial" / wire.CHECKPOINTS
-    return [collected, context.directory(trial, trial.resume_attempt) / wire.CHECKPOINTS]
+    found = in_home(context, trial)
+    return [collected, found] if found else [collected]
