@@ -110,3 +110,25 @@ def test_another_manager_goes_on_with_a_trial_in_a_long_running_pod(
         assert len([one for one in cluster.store.list(JOBS, "default")[0] if "pilot" in one["metadata"]["name"]]) == 1
     finally:
         other.close()
+
+
+def test_a_long_running_pod_that_cannot_run_is_not_made_for_ever_and_the_trial_says_why(
+    cluster: KubernetesLab, home: Home
+) -> None:
+    backend = make(cluster, home, python="/no/such/python")
+    try:
+        ref = backend.submit(trial_of(home, "print(1)"), Placement(), {})
+        state, reason = ended(backend, ref)
+    finally:
+        backend.close()
+    assert state is TrialState.FAILED
+    assert "/no/such/python" in reason
+
+
+def test_a_trial_says_what_its_long_running_pod_waits_for(cluster: KubernetesLab, home: Home) -> None:
+    backend = make(cluster, home, node_selector={"pool": "none"})
+    try:
+        ref = backend.submit(trial_of(home, "print(1)"), Placement(), {})
+        wait_until(lambda: "node" in backend.poll([ref])[0].reason, "the scheduler's reason", within_s=60)
+    finally:
+        backend.close()

@@ -3,7 +3,8 @@
 ```
 RUN/next/       the next trial: its files, and `job` with its id; there as soon as it is whole
 RUN/current/    the files of the trial that runs, or ran last; the rest of it lies where `pod` puts it
-RUN/ran         the ids of all trials that were taken, one a line
+RUN/ran         the ids of all trials that were taken, one a line; who holds its lock takes one, or ends the pod
+RUN/ended       there once no trial is taken any more
 ```
 
 What trials share stays: the agent, data, virtual environments.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import fcntl
 import json
 import os
 import shutil
@@ -20,7 +22,8 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TextIO
 
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.backends.kubernetes_pod.pod import PREEMPTED_CODE, Pod
@@ -29,6 +32,7 @@ from jupyter_autotrain.worker import fields
 NEXT = "next"
 CURRENT = "current"
 RAN = "ran"
+ENDED = "ended"
 _OF_ONE_TRIAL = (
     CURRENT, places.TRIAL, places.BUNDLE, places.RESUME, places.STATES, places.FILES, places.ACKNOWLEDGED
 )  # fmt: skip
@@ -60,10 +64,18 @@ class Pilot:
             if os.path.isdir(f"{self._run}/{NEXT}"):
                 self._run_next()
                 idle_since_s = time.monotonic()
-            elif time.monotonic() - idle_since_s > self._idle_s:
+            elif time.monotonic() - idle_since_s > self._idle_s and self._may_end():
                 return 0
             time.sleep(_PAUSE_S)
         return PREEMPTED_CODE
+
+    def _may_end(self) -> bool:
+        """Take no trial any more, unless one has come at the last moment."""
+        with _locked(self._run):
+            if os.path.isdir(f"{self._run}/{NEXT}"):
+                return False
+            with open(f"{self._run}/{ENDED}", "wb"):
+                return True
 
     def _on_sigterm(self, *_: object) -> None:
         self._is_told_to_end = True
@@ -110,6 +122,14 @@ class Pilot:
             os._exit(code)
 
 
+@contextlib.contextmanager
+def _locked(run: str) -> Iterator[TextIO]:
+    """The ids of the trials that were taken, which nobody else changes meanwhile."""
+    with open(f"{run}/{RAN}", "a+", encoding="utf-8") as ran:
+        fcntl.flock(ran, fcntl.LOCK_EX)
+        yield ran
+
+
 def accept(job: str, data: bytes, run: str = places.RUN) -> None:
     """Take a trial in, unless it was taken before.
 
@@ -119,13 +139,15 @@ def accept(job: str, data: bytes, run: str = places.RUN) -> None:
         run: The folder of everything in the pod.
 
     Raises:
-        OSError: It cannot be written.
+        OSError: It cannot be written, or the pod takes no trial any more.
         ValueError: It is no JSON.
     """
-    with open(f"{run}/{RAN}", "a+", encoding="utf-8") as ran:
+    with _locked(run) as ran:
         ran.seek(0)
         if job in ran.read().splitlines():
             return
+        if os.path.exists(f"{run}/{ENDED}"):
+            raise OSError("the pod has waited for a trial for long enough, and ends")
         draft = f"{run}/{NEXT}.{os.getpid()}"
         os.makedirs(draft, mode=0o700)
         for name, content in {**json.loads(data), "job": base64.b64encode(job.encode()).decode()}.items():

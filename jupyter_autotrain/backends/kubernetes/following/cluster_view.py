@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
@@ -75,7 +75,11 @@ class ClusterView:
 
     def events_of(self, job: TrackedJob) -> list[JsonObject]:
         """What the cluster warns of about a job that waits for a while."""
-        return self._events.of(job.name, [naming.name_of(pod) for pod in self.pods_of(job)])
+        return self.events_about(job.name, self.pods_of(job))
+
+    def events_about(self, name: str, pods: Sequence[JsonObject]) -> list[JsonObject]:
+        """What the cluster warns of about an object, and its pods, that wait for a while."""
+        return self._events.of(name, [naming.name_of(pod) for pod in pods])
 
     def running_pods(self, job: TrackedJob) -> list[JsonObject]:
         """The pods of a job in which commands can be run."""

@@ -28,6 +28,8 @@ class TrackedJob:
         is_finishing: Whether that is being settled.
         is_cancelled: Whether a cancel has asked for its end.
         given_up: How and why it is ended from here; None while it is not.
+        taken_by: The uid of the long-running pod that has taken it; "" before.
+        waits_for: What the long-running pods wait for that are to run it; "" where it waits for its turn.
         over_since_s: The tick at which its object was first seen to be over, while its pods had not told why.
         fault: Why what it has left cannot be fetched at the moment.
     """
@@ -41,6 +43,8 @@ class TrackedJob:
     is_cancelled: bool = False
     given_up: WorkloadState | None = None
     fault: str = ""
+    taken_by: str = ""
+    waits_for: str = ""
     over_since_s: float = 0.0
 
     @property
@@ -85,6 +89,11 @@ class TrackedJob:
     def has_begun_anywhere(self) -> bool:
         """Whether one of its nodes has begun."""
         return any(node.status() is not None for node in self.collected.nodes)
+
+    @property
+    def may_be_given(self) -> bool:
+        """Whether no long-running pod has taken it, so that any may."""
+        return self.is_pooled and not self.taken_by and not self.has_begun_anywhere()
 
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""

@@ -51,7 +51,7 @@ class JobFinisher:
             return True
         if any(not follower.is_done() for follower in job.followers.values()):
             return False
-        if not self._view.is_listed(job):
+        if not self._view.is_listed(job) or self._goes_to_another_pod(job):
             return False
         has_unread = any(
             pod_view.has_started(pod) and naming.uid_of(pod) not in job.followers for pod in self._view.pods_of(job)
@@ -59,6 +59,10 @@ class JobFinisher:
         if has_unread or self._view.running_pods(job) or not self._state(job).state.is_final:
             return False
         return self._has_settled(job)
+
+    def _goes_to_another_pod(self, job: TrackedJob) -> bool:
+        """Whether the long-running pod that was to run it has ended without it."""
+        return job.may_be_given and self._view.object_of(job) is not None
 
     def _has_settled(self, job: TrackedJob) -> bool:
         """Whether the pods have told their ends, too: they come over another watch than that of the object."""

@@ -56,6 +56,8 @@ def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     told = job.workload.state(found, pods)
     if told.state.is_final:
         return JobStatus(ref, TrialState.PREPARING)
+    if job.waits_for:
+        return JobStatus(ref, TrialState.PREPARING, job.waits_for)
     events = tracker.view.events_of(job) if told.state is TrialState.PREPARING else []
     return JobStatus(ref, TrialState.PREPARING, (events and trial_reasons.waiting(pods, events, found)) or told.reason)
 
