@@ -42,8 +42,10 @@ class Launch:
         """Start the program under the trial's limits."""
         self._begun_s = time.time()
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "start_rank.py")
+        rank_command = [sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()]
         try:
-            self._begin([sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()], env, apply_limits)
+            self._launcher.prepare(rank_command)
+            self._begin(rank_command, env, apply_limits)
         except LaunchError as error:
             self._fault = str(error)
             self.exit_status = _CANNOT_START << 8

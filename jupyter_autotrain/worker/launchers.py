@@ -54,6 +54,13 @@ class Launcher:
         """The program that starts the ranks of this node, each by `rank_command`, in the trial's environment."""
         raise NotImplementedError
 
+    def prepare(self, rank_command: Sequence[str]) -> None:
+        """Make what that program needs on this machine.
+
+        Raises:
+            LaunchError: It cannot be made.
+        """
+
     def additions(self) -> dict[str, str]:
         """Variables of that program."""
         return {}

@@ -11,6 +11,7 @@ from jupyter_autotrain.worker import environment, mpi_memory, mpi_nodes, rank_la
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.environments.prepared import NotPreparedError
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
+from jupyter_autotrain.worker.mpi_folder import MpiFolder
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
 _ASK_S = 30.0
@@ -36,7 +37,7 @@ class MpiLauncher(Launcher):
 
     def __init__(self, trial: Mapping[str, object], layout: RankLayout) -> None:
         super().__init__(trial, layout)
-        self.folder = mpi_nodes.SharedFolder(trial, layout) if layout.nodes > 1 else None
+        self._folder = MpiFolder(trial, layout)
 
     def command(self, rank_command: Sequence[str]) -> list[str]:
         """The command of `mpiexec`.
@@ -49,10 +50,10 @@ class MpiLauncher(Launcher):
         env = environment.complete(self.trial, {})
         program = find_mpiexec(_interpreter(self.trial, env), env)
         kind = kind_of(program, env)
-        options = _options(kind)
-        if self.folder is not None:
-            options += mpi_nodes.host_options(kind, program, self.layout, self.folder.agent)
-            rank_command = self.folder.rank_command
+        options = _options(kind, self._folder.path)
+        if self.layout.nodes > 1:
+            options += mpi_nodes.host_options(kind, program, self.layout, self._folder.agent)
+            rank_command = self._folder.rank_command
         command = [program, *options, "-n", str(self.layout.world_size), *rank_command]
         return environments.launcher_command(self.trial, command)
 
@@ -64,8 +65,13 @@ class MpiLauncher(Launcher):
             "I_MPI_PIN": "0",
         }  # fmt: skip
 
+    def prepare(self, rank_command: Sequence[str]) -> None:
+        """Make the folder of the trial."""
+        self._folder.make(rank_command)
+
     def remove_leftovers(self, since_s: float) -> None:
-        """Shared memory."""
+        """The folder, and shared memory."""
+        self._folder.remove()
         mpi_memory.remove_unused(since_s)
 
     def adapt(self, environ: Mapping[str, str]) -> tuple[int, dict[str, str]]:
@@ -157,5 +163,8 @@ def kind_of(program: str, env: Mapping[str, str]) -> str:
     )
 
 
-def _options(kind: str) -> list[str]:
-    return ["--bind-to", "none", "--oversubscribe"] if kind.startswith("openmpi") else []
+def _options(kind: str, folder: str) -> list[str]:
+    if not kind.startswith("openmpi"):
+        return []
+    folders = ["--prtemca", "prte_tmpdir_base"] if kind == "openmpi" else ["--mca", "orte_tmpdir_base"]
+    return ["--bind-to", "none", "--oversubscribe", *folders, folder]

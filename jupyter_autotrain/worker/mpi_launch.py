@@ -10,26 +10,15 @@ from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.launch import Launch
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher
-from jupyter_autotrain.worker.mpi import MpiLauncher
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
 
 class MpiFirstLaunch(Launch):
-    """On the first host: `mpiexec` itself; what it wants to run elsewhere goes into the status.
+    """On the first host: `mpiexec` itself; what it wants to run elsewhere goes into the status."""
 
-    Args:
-        launcher: The launcher.
-        folder: The folder that all hosts have.
-    """
-
-    def __init__(self, launcher: MpiLauncher, folder: mpi_nodes.SharedFolder) -> None:
+    def __init__(self, launcher: Launcher) -> None:
         super().__init__(launcher)
-        self._folder = folder
         self._told: dict[str, str] = {}
-
-    def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
-        self._folder.make(rank_command)
-        super()._begin(rank_command, env, apply_limits)
 
     def advance(self, workers: Sequence[LaunchedWorker]) -> dict[str, object]:
         """What is to be run on which host, when that is new."""
@@ -40,17 +29,12 @@ class MpiFirstLaunch(Launch):
         self._told = wanted
         return {"launch": wanted}
 
-    def finish(self) -> None:
-        """Remove the folder, too."""
-        super().finish()
-        self._folder.remove()
-
 
 class MpiOtherLaunch(MpiFirstLaunch):
     """On another host: the daemon that `mpiexec` wants to be run there, once it is known."""
 
     def _begin(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
-        self._folder.make(rank_command)
+        del rank_command  # the folder has it
         self._env = env
         self._apply_limits = apply_limits
 
@@ -82,7 +66,5 @@ class MpiOtherLaunch(MpiFirstLaunch):
 
 def make(launcher: Launcher, layout: RankLayout) -> Launch:
     """The one for this host."""
-    assert isinstance(launcher, MpiLauncher)
-    assert launcher.folder is not None
     kind = MpiFirstLaunch if layout.node_rank == 0 else MpiOtherLaunch
-    return kind(launcher, launcher.folder)
+    return kind(launcher)

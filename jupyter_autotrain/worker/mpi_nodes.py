@@ -3,20 +3,15 @@
 `mpiexec` is given a program in the place of ssh. It only writes down what is to be run on which host, and that host's
 supervisor runs it. Where all hosts have the trial directory, it is read there; elsewhere the supervisor of the first
 host shows it in its status, and the manager's backend passes it on.
-All hosts run the same command for a rank: a script at the same path, made by each supervisor.
 """
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import shlex
-import shutil
-from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.worker.launchers import LaunchError
 from jupyter_autotrain.worker.rank_layout import RankLayout
 
 _REQUEST = f"{wire.LAUNCH_FILE}-"
@@ -32,48 +27,23 @@ while ! may_end && [ "$(ps -o ppid= -p $$ | tr -d ' ')" != 1 ]; do sleep 0.1; do
 """
 
 
-class SharedFolder:
-    """A folder at the same path on all hosts of a trial.
+def make_agent(path: str) -> None:
+    """Write what `mpiexec` on this host calls in the place of ssh.
 
-    Args:
-        trial: `TrialSpec` as JSON.
-        layout: The ranks.
+    Raises:
+        OSError: It cannot be written.
     """
-
-    def __init__(self, trial: Mapping[str, object], layout: RankLayout) -> None:
-        named = [str(trial.get(name)) for name in ("experiment_id", "number", "attempt")]
-        named.append(str(layout.endpoints))
-        key = hashlib.sha256("\n".join(named).encode()).hexdigest()[:24]
-        base = "/run" if os.access("/run", os.W_OK) else "/tmp"  # noqa: S108 - made for its owner alone, or refused
-        self.path = f"{base}/jupyter-autotrain-{os.getuid()}-{key}"
-        self.agent = f"{os.getcwd()}/{wire.CONTROL}/agent"  # in the place of ssh
-
-    @property
-    def rank_command(self) -> list[str]:
-        """What starts a rank on each host."""
-        return ["/bin/sh", f"{self.path}/rank"]
-
-    def make(self, rank_command: Sequence[str]) -> None:
-        """Make it, with what starts a rank on this host.
-
-        Raises:
-            LaunchError: It is there already, or cannot be made.
-        """
-        parts = {"control": wire.CONTROL, "request": _REQUEST, "ended": wire.LAUNCH_ENDED_FILE}
-        paths = {name: shlex.quote(f"{os.getcwd()}/{path}") for name, path in parts.items()}
-        try:
-            os.mkdir(self.path, 0o700)
-            _write(f"{self.path}/rank", f"exec {shlex.join(rank_command)}\n")
-            _write(self.agent, _AGENT.format(**paths))
-        except OSError as error:
-            raise LaunchError(f"{self.path} cannot be made: {error.strerror}. Remove it on this host.") from error
-
-    def remove(self) -> None:
-        """Remove it."""
-        shutil.rmtree(self.path, ignore_errors=True)
+    parts = {"control": wire.CONTROL, "request": _REQUEST, "ended": wire.LAUNCH_ENDED_FILE}
+    paths = {name: shlex.quote(f"{os.getcwd()}/{part}") for name, part in parts.items()}
+    write_program(path, _AGENT.format(**paths))
 
 
-def _write(path: str, text: str) -> None:
+def write_program(path: str, text: str) -> None:
+    """Write a file of this user alone, which may be run.
+
+    Raises:
+        OSError: It cannot be written, or is a link.
+    """
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o700)
     with os.fdopen(fd, "w") as file:
         file.write(text)
@@ -103,7 +73,7 @@ def tell_ended(layout: RankLayout) -> None:
     """Tell the first host that this one has ended its part; where they share no directory, the backend does."""
     if layout.shared_directory:
         with contextlib.suppress(FileNotFoundError):  # the first host has ended before
-            _write(f"{layout.shared_directory}/{wire.LAUNCH_ENDED_FILE}-{layout.address}", "")
+            write_program(f"{layout.shared_directory}/{wire.LAUNCH_ENDED_FILE}-{layout.address}", "")
 
 
 def _read(folder: str, path: str) -> str:
