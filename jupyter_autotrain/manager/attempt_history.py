@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.records import StateChange
@@ -10,11 +10,18 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.completion_time import BackendTimes
 
+_NAMED = 3  # nodes of a refusal
+
 
 def refusal(placement: Placement, reason: str) -> str:
     """The reason of the state change by which a trial comes back from where it is refused."""
-    nodes = ", ".join(one.node for one in placement.nodes)
-    return f"{placement.backend} refuses it{f' on {nodes}' if nodes else ''}: {reason}"
+    return _refusal(placement.backend, nodes_of(placement), reason)
+
+
+def _refusal(backend: str, nodes: Sequence[str], reason: str) -> str:
+    more = f" and {len(nodes) - _NAMED + 1} more" if len(nodes) > _NAMED else ""
+    named = ", ".join(nodes[: _NAMED - 1] if more else nodes) + more
+    return f"{backend} refuses it{f' on {named}' if named else ''}: {reason}"
 
 
 def nodes_of(placement: Placement) -> list[str]:
@@ -62,16 +69,15 @@ class AttemptHistory:
             self._again[number] = reason
             self._refusals.pop(number, None)
         elif state not in {TrialState.PREPARING, TrialState.RUNNING}:
-            self._leave(number, state, now_s, reason)
+            self._leave(number, state, now_s)
+            if state is TrialState.WAITING and placement is not None:
+                self._come_back(number, placement, reason)
 
-    def _leave(self, number: int, state: TrialState, now_s: float, reason: str) -> None:
+    def _leave(self, number: int, state: TrialState, now_s: float) -> None:
         placed = self._placed.pop(number, None)
         if placed is not None and placed.started_s is not None:
             self._last[number] = placed.placement
-        if placed is None:
-            return
-        if state is TrialState.WAITING:
-            self._come_back(number, placed.placement, reason)
+        if placed is None or state is TrialState.WAITING:
             return
         started_s = placed.placed_s if placed.started_s is None else placed.started_s
         self.times(placed.placement.backend).add(state, started_s - placed.placed_s, now_s - started_s)
@@ -80,20 +86,27 @@ class AttemptHistory:
             self._lost.setdefault(number, set()).update((backend, node) for node in nodes_of(placed.placement))
 
     def _come_back(self, number: int, placement: Placement, reason: str) -> None:
-        """Take a trial back that a backend has not begun; a node that refuses it is not asked for it again."""
-        if reason.startswith(refusal(placement, "")):
-            there = self._refusals.setdefault(number, {}).setdefault(placement.backend, {})
-            there.update(dict.fromkeys(nodes_of(placement), reason))
+        """Take a trial back that is refused; however many nodes of a backend do that, it has failed there once."""
+        if not self.refused_by(number, placement.backend):
             self.times(placement.backend).add(TrialState.FAILED, 0.0, 0.0)
+        self.refuse(number, placement, reason.removeprefix(refusal(placement, "")))
+
+    def refuse(self, number: int, placement: Placement, reason: str) -> None:
+        """Ask these nodes not again for the present attempt of a trial."""
+        there = self._refusals.setdefault(number, {}).setdefault(placement.backend, {})
+        there.update(dict.fromkeys(nodes_of(placement), reason))
 
     def refused_by(self, number: int, backend: str) -> dict[str, str]:
         """What the nodes of a backend say that refuse the present attempt of a trial; "": the backend as a whole."""
         return self._refusals.get(number, {}).get(backend, {})
 
     def refusals(self, number: int) -> list[str]:
-        """What all of them say, each once."""
-        said = [reason for there in self._refusals.get(number, {}).values() for reason in there.values()]
-        return list(dict.fromkeys(said))
+        """What all of them say; those of a backend that say the same once."""
+        nodes: dict[tuple[str, str], list[str]] = {}
+        for backend, there in self._refusals.get(number, {}).items():
+            for node, reason in there.items():
+                nodes.setdefault((backend, reason), []).append(node)
+        return [_refusal(backend, group, reason) for (backend, reason), group in nodes.items()]
 
     def remark(self, number: int) -> str:
         """Why a trial has a later attempt, and why it is not somewhere else; "" where there is nothing to tell."""

@@ -11,6 +11,7 @@ from functools import partial
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
+from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.attempt_history import nodes_of, refusal
@@ -36,6 +37,7 @@ from jupyter_autotrain.store import Ingest
 
 _CANCEL_AGAIN_S = 5.0
 _SUBMIT_AGAIN_S = 2.0
+_MAY_RUN = "whether an earlier submission has started it on {} is not known: look there before it is tried again"
 _log = logging.getLogger(__name__)
 
 
@@ -135,7 +137,9 @@ class EventHandler:
     def _submit_failed(self, run: ExperimentRun, attempt: Attempt, event: SubmitFailed) -> None:
         """What is refused everywhere ends. Else a trial waits for another place, unless it may run there."""
         ref = JobRef(attempt.placement.backend, event.job_id)
-        if event.kind == "refused":
+        if event.kind == "impossible":
+            self._fail(run, attempt, event.reason)
+        elif event.kind == "refused":
             self._refused(run, attempt, event.reason)
         elif event.kind == "unknown" or attempt.may_run:
             attempt.may_run = True
@@ -152,15 +156,19 @@ class EventHandler:
     def _refused(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
         """Let a trial go where it is not refused yet; where there is no such place, it has failed."""
         number = attempt.trial.number
-        text = refusal(attempt.placement, reason)
         is_settled = attempt.final_state is not None or attempt.may_run
         if is_settled or not self._is_possible_elsewhere(run, attempt):
-            before = [said for said in run.history.refusals(number) if said != text]
-            whole = "; ".join([*before, text]) if before else reason
-            ref = JobRef(attempt.placement.backend, attempt.trial.job_id)
-            self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, whole))
+            is_first = not run.history.refusals(number)
+            run.history.refuse(number, attempt.placement, reason)
+            self._fail(run, attempt, reason if is_first else "; ".join(run.history.refusals(number)))
         else:
-            self._wait_again(run, attempt, text)
+            self._wait_again(run, attempt, refusal(attempt.placement, reason), attempt.placement)
+
+    def _fail(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
+        """End a trial that is not started; whether the submission of a manager before has done so, nobody knows."""
+        ref = JobRef(attempt.placement.backend, attempt.trial.job_id)
+        doubt = f"; {_MAY_RUN.format(ref.backend)}" if attempt.may_run else ""
+        self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, f"{reason}{doubt}"))
 
     def _is_possible_elsewhere(self, run: ExperimentRun, attempt: Attempt) -> bool:
         """Whether a node of one of the backends has not refused the trial yet, besides those that do so now."""
@@ -173,11 +181,11 @@ class EventHandler:
                 return True
         return False
 
-    def _wait_again(self, run: ExperimentRun, attempt: Attempt, reason: str) -> None:
-        """Take a trial back that its backend has not got."""
+    def _wait_again(self, run: ExperimentRun, attempt: Attempt, reason: str, refused: Placement | None = None) -> None:
+        """Take a trial back that its backend has not got, or refuses there."""
         self._backend_pool.release(attempt)
         del run.attempts[attempt.trial.number]
-        run.change_state(attempt.trial.number, TrialState.WAITING, reason)
+        run.change_state(attempt.trial.number, TrialState.WAITING, reason, placement=refused)
 
     def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.reason_to_stop(attempt, event.frames):

@@ -41,11 +41,14 @@ class SubmitProgress:
 
 @dataclass(frozen=True, slots=True)
 class SubmitFailed:
-    """The backend did not accept a job: it refused, it does not answer, or it is not known whether the job began."""
+    """The backend did not accept a job.
+
+    `refused` is for this backend, `impossible` for all; or it does not answer, or whether the job began is not known.
+    """
 
     job_id: str
     reason: str
-    kind: Literal["refused", "unreachable", "unknown"] = "refused"
+    kind: Literal["refused", "impossible", "unreachable", "unknown"] = "refused"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ def _placements(store: Store, record: ExperimentRecord, active: list[TrialRecord
     """Why each trial of an experiment with several backends is where it is."""
     if len(record.spec.backends) < 2:
         return []
-    reasons = {change.number: change.reason for change in store.state_changes(record.id) if change.placement}
+    changes = store.state_changes(record.id)
+    reasons = {change.number: change.reason for change in changes if change.state is TrialState.PREPARING}
     placed = [trial for trial in active if trial.placement.backend and reasons.get(trial.number)]
     return [f"Trial {trial.number} was put on {reasons[trial.number]}." for trial in placed]
 

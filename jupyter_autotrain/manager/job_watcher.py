@@ -15,7 +15,7 @@ from typing import Literal, cast
 
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
+from jupyter_autotrain.errors import BackendUnavailableError, DataError, SubmitUnknownError
 from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
 from jupyter_autotrain.manager.checkpoint_move import CheckpointMove
 from jupyter_autotrain.manager.context import ManagerContext, Threads
@@ -221,7 +221,9 @@ class JobWatcher:
             self._emit(failure_event(error))
 
 
-def _kind_of(error: Exception) -> Literal["refused", "unreachable", "unknown"]:
+def _kind_of(error: Exception) -> Literal["refused", "impossible", "unreachable", "unknown"]:
     if isinstance(error, SubmitUnknownError):
         return "unknown"
+    if isinstance(error, DataError):  # what was submitted has changed since
+        return "impossible"
     return "unreachable" if isinstance(error, BackendUnavailableError) else "refused"

@@ -73,7 +73,7 @@ class NodeAllocator:
     def try_allocate(self, request: ResourceRequest) -> NodePlacement | Unschedulable:
         """What a trial would get here now."""
         if refused := request.refused.get(self.node.name):
-            return Unschedulable("node", f"cannot run: {refused}", permanent=True)
+            return Unschedulable("node", f"is refused: {refused}", permanent=True)
         if self.node.unavailable:
             return Unschedulable("node", f"waits: {self.node.unavailable}", unavailable=True)
         blocked = self._amount(request, "CPUs") or self._amount(request, "memory") or self._gpus_asked(request)

@@ -71,7 +71,7 @@ class TrialPlacer:
         possible = [offer for offer in possible if not offer.is_avoided] or possible
         if not possible:
             return _joined(offers)
-        if placed := _where_its_checkpoints_are(run, number, possible):
+        if placed := _where_its_checkpoints_are(run, number, possible, refusals):
             return placed
         found = estimates([self._candidate(run, number, offer) for offer in possible])
         chosen = choose(found)
@@ -90,7 +90,7 @@ class TrialPlacer:
 
     def _offer(self, run: ExperimentRun, number: int, choice: BackendChoice) -> _Offer:
         if refused := run.history.refused_by(number, choice.profile.name).get(""):
-            return _Offer(choice, Unschedulable("backend", f"cannot run: {refused}", permanent=True))
+            return _Offer(choice, Unschedulable("backend", f"is refused: {refused}", permanent=True))
         there = run.history.count(choice.profile.name)
         if choice.at_most is not None and there >= choice.at_most:
             limit = f"waits: {count(there, 'trial')} of this experiment run there, its limit (`at_most`)"
@@ -114,13 +114,17 @@ class TrialPlacer:
         )
 
 
-def _where_its_checkpoints_are(run: ExperimentRun, number: int, possible: Sequence[_Offer]) -> Placed | None:
+def _where_its_checkpoints_are(
+    run: ExperimentRun, number: int, possible: Sequence[_Offer], refusals: Sequence[str]
+) -> Placed | None:
     """A trial goes on at once where its checkpoints are, if they were too large to be brought here."""
     kept = kept_of_attempt_before(run, number)
     for offer in possible:
         name = offer.choice.profile.name
         if kept is not None and name == kept.ref.backend and isinstance(offer.answer, Reservation):
-            return Placed(offer.choice, offer.answer, f"{name}, where its checkpoints are" if len(possible) > 1 else "")
+            is_choice = len(run.record.spec.backends) > 1
+            reason = "; ".join((f"{name}, where its checkpoints are", *refusals)) if is_choice else ""
+            return Placed(offer.choice, offer.answer, reason)
     return None
 
 

@@ -86,7 +86,7 @@ class TrialTable(StoreMixin):
             reason: Why, in plain words.
             attempt: The attempt; None keeps it, or counts it up where a new one begins.
             ref: The place's name for the job; None keeps it.
-            placement: Where it runs; None keeps it.
+            placement: Where it runs; None keeps it. Of a trial that waits: where it was refused.
             at_s: When it began to run or ended, where that was before `now_s`.
             deliveries: What hooks are told of it, kept in the same transaction.
 
@@ -101,8 +101,8 @@ class TrialTable(StoreMixin):
             attempt = attempt if attempt is not None else trial.attempt + begins
             _update(connection, key, number, _columns_of_state(state, at_s or now_s, begins=begins))
             _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
-            _update(connection, key, number, _columns(ref, placement))
-            _add_state_change(connection, key, (number, attempt, state, now_s, reason), placement)
+            _update(connection, key, number, _columns(ref, None if state is TrialState.WAITING else placement))
+            _add_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
             return _trial(connection, experiment_id, key, number)
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.attempt_history import AttemptHistory
 
 ACTS = st.sampled_from(["kill", "step", "report", "half", "end", "fail", "lose"])
 
@@ -116,10 +117,14 @@ def test_a_trial_that_began_and_ended_between_two_looks_took_what_it_took_there(
     world.backend.job(2).end(started_s=hour_off, ended_s=hour_off + 9999.0)  # its clock was set meanwhile
     world.backend.job(3).end(TrialState.FAILED, "it never began", started_s=None)
     world.backend.silent = ""
+    history = world.manager.runs[experiment].history
     world.step()
     assert [trial.took_s() for trial in world.trials(experiment)] == [pytest.approx(20.0), None, None]
     states = [change.state for change in world.store.state_changes(experiment) if change.number == 1]
     assert states[-3:] == ["PREPARING", "RUNNING", "SUCCEEDED"]
+    after_a_restart = AttemptHistory.of(world.store.state_changes(experiment)).times("local")
+    assert after_a_restart.runs_s[0] == pytest.approx(20.0)
+    assert after_a_restart == history.times("local")
 
 
 def test_a_trial_that_ended_while_nobody_could_ask_took_what_it_took_there(world):

@@ -11,8 +11,8 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.manager.attempt_history import nodes_of
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, DataError
+from jupyter_autotrain.manager.attempt_history import AttemptHistory, nodes_of
 from jupyter_autotrain.manager.explain import explain
 from jupyter_autotrain.manager.start import ManagerStatus
 
@@ -64,7 +64,7 @@ def test_the_next_manager_does_not_ask_the_backend_again_that_refuses_the_trial(
     world.step(20)
     assert changes(world)[-1] == (TrialState.WAITING, REFUSED)
     assert len(changes(world)) == 3
-    assert REFUSED in world.store.block_reasons("id0")[1]
+    assert "on lab it is refused: there is no partition 'none'" in world.store.block_reasons("id0")[1]
     backends["here"].unusable = ""
     world.now += 6
     world.step()
@@ -86,7 +86,7 @@ def test_a_trial_that_no_other_backend_has_room_for_has_failed(world, backends):
     world.step(8)
     assert trial(world).state is TrialState.FAILED
     assert trial(world).reason.startswith("on here it asks for 16 CPUs")
-    assert trial(world).reason.endswith(f"on lab it cannot run: {REFUSED}")
+    assert trial(world).reason.endswith("on lab it is refused: there is no partition 'none'")
 
 
 def test_a_refusal_of_the_only_backend_ends_the_trial_with_its_reason_alone(world, backends):
@@ -136,8 +136,69 @@ def test_a_trial_that_every_host_refuses_has_failed(world, backends):
     world.submit(backends=(LAB,), retries=1)
     world.step(20)
     assert (trial(world).state, trial(world).attempt) == (TrialState.FAILED, 2)
-    assert "lab refuses it on gpu1: " in trial(world).reason
-    assert "lab refuses it on gpu2: " in trial(world).reason
+    assert trial(world).reason == "lab refuses it on gpu1, gpu2: there is no partition 'none'"
+
+
+def test_many_hosts_that_say_the_same_are_told_once_and_are_one_failure_until_the_end(world, backends):
+    backends["lab"].inventory = Inventory(tuple(Node(f"gpu{number}", 1.0) for number in range(1, 65)))
+    world.submit(backends=(LAB,))
+    world.step(80)
+    assert trial(world).state is TrialState.FAILED
+    assert trial(world).reason == "lab refuses it on gpu1, gpu2 and 62 more: there is no partition 'none'"
+    log = world.store.state_changes("id0")
+    assert AttemptHistory.of(log).times("lab").failed == 2
+    assert AttemptHistory.of(log[:-1]).times("lab").failed == 1
+
+
+def test_data_that_has_changed_since_the_submission_is_refused_once_for_all_places(world, backends):
+    backends["lab"].inventory = Inventory(tuple(Node(f"gpu{number}", 1.0) for number in range(1, 65)))
+    backends["lab"].refuses = "data.images: /data/1.png was changed"
+    backends["lab"].refusal = DataError
+    world.submit(backends=BOTH)
+    world.step(8)
+    assert (trial(world).state, trial(world).reason) == (TrialState.FAILED, "data.images: /data/1.png was changed")
+    assert [state for state, _ in changes(world)] == ["WAITING", "PREPARING", "FAILED"]
+
+
+def test_a_refused_trial_waits_nowhere_and_the_log_has_the_place_that_refused_it(world, backends):
+    backends["here"].unusable = "no answer"
+    backends["here"].unusable_for_good = False
+    world.submit(backends=BOTH)
+    world.step()
+    assert (trial(world).state, trial(world).backend) == (TrialState.WAITING, "")
+    last = world.store.state_changes("id0")[-1]
+    assert (last.state, last.placement.backend, nodes_of(last.placement)) == (TrialState.WAITING, "lab", ["gpu1"])
+
+
+def test_a_host_that_only_does_not_answer_refuses_nothing_whatever_it_says(world, backends):
+    backends["lab"].refusal = BackendUnavailableError
+    backends["lab"].refuses = "refuses it on gpu1: no route to host"
+    world.submit(backends=(LAB,))
+    world.step()
+    assert (TrialState.WAITING, "lab: refuses it on gpu1: no route to host") in changes(world)
+    assert world.store.state_changes("id0")[-1].placement is None
+    backends["lab"].refuses = ""
+    world.now += 10
+    world.step()
+    assert trial(world).state is TrialState.RUNNING
+
+
+def test_a_refusal_after_a_restart_says_that_the_trial_may_run(world, backends):
+    lab = backends["lab"]
+    submit = lab.submit
+
+    def killed(spec, placement, secrets):
+        raise SystemExit
+
+    lab.submit = killed
+    world.submit(backends=BOTH)
+    with pytest.raises(SystemExit):
+        world.step()
+    lab.submit = submit
+    world.restart()
+    world.step()
+    assert trial(world).state is TrialState.FAILED
+    assert trial(world).reason.startswith("there is no partition 'none'; whether an earlier submission has started it")
 
 
 def test_a_cluster_that_chooses_nodes_itself_refuses_as_a_whole(world, backends):

@@ -18,7 +18,7 @@ from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
 from jupyter_autotrain.backends.kubernetes_pod import archives, storage_use
 from jupyter_autotrain.backends.kubernetes_pod.places import AGENT_ARCHIVE
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.errors import BackendError, DataError
+from jupyter_autotrain.errors import BackendError
 
 _MOST_AT_ONCE = 100  # names stand in the address of a request
 
@@ -100,7 +100,7 @@ class MountedStorage:
                 target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
                 archives.unpack(cast("BinaryIO", _Reader(stream.blocks())), sha256, str(target))
         except OSError as error:
-            raise DataError(f"{target} cannot be written: {error.strerror}.", "", "Look at the mount.") from error
+            raise BackendError(f"{target} cannot be written: {error.strerror}.", "", "Look at the mount.") from error
 
     def experiments(self, home: str) -> Mapping[str, int]:
         """By the folders there."""
@@ -112,7 +112,7 @@ class MountedStorage:
             storage_use.remove(str(self._mounted()), home, experiments)
         except OSError as error:
             path = error.filename or self._root
-            raise DataError(f"{path} cannot be removed: {error.strerror}.", "", "Look at the mount.") from error
+            raise BackendError(f"{path} cannot be removed: {error.strerror}.", "", "Look at the mount.") from error
 
     def _mounted(self) -> Path:
         if not self._root.is_dir():

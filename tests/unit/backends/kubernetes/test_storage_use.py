@@ -15,6 +15,7 @@ from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
 from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials
 from jupyter_autotrain.core import home_identity
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.file_server import FileServer, serving
 
 KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
@@ -52,6 +53,15 @@ def test_a_mounted_volume_loses_what_experiments_have_that_are_no_more(
     storage.remove("b", ["x"])
     assert not (archives / one.sha256).exists()
     assert storage.experiments("nobody") == {}
+
+
+def test_a_mount_that_takes_nothing_is_a_refusal_of_this_place_alone(
+    tmp_path: Path, streams: list[tar_stream.TarStream]
+) -> None:
+    (tmp_path / "mount").mkdir()
+    (tmp_path / "mount" / "data").touch()
+    with pytest.raises(BackendError, match="cannot be written"):
+        MountedStorage(str(tmp_path / "mount")).send(streams[0], streams[0].sha256, "a/x")
 
 
 def test_a_bucket_loses_what_experiments_have_that_are_no_more(streams: list[tar_stream.TarStream]) -> None:
