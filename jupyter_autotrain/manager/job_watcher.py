@@ -87,7 +87,10 @@ class JobWatcher:
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
-        threads = self._threads.calls if move is None else self._threads.moves
+        threads = self._threads.calls
+        if move is not None:
+            threads = self._threads.moves
+            self._note_progress(trial.job_id, "waits for its checkpoints")  # until one of the threads is free
         threads.submit(self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error)))
 
     def abandon(self, job_id: str, move: CheckpointMove) -> None:

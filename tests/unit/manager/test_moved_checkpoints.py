@@ -192,8 +192,8 @@ def moving(world, backends, fails_on_lab):
 def test_a_move_keeps_no_thread_from_other_calls(world, backends, moving):
     other = world.submit(backends=(HERE,), trials=1, experiment_id="other")
     world.step(4)
-    assert world.states(other) == ["RUNNING"]
-    assert len(moving.calls) == 1
+    assert (world.states(other), len(moving.calls)) == (["RUNNING"], 1)
+    assert world.store.block_reasons("id0") == {1: "waits for its checkpoints"}
 
 
 def test_a_stop_ends_a_trial_at_once_whose_checkpoints_are_on_their_way(world, backends, moving):
