@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import json
 import os
 import sys
@@ -165,12 +164,10 @@ def test_cancel_leaves_nothing_in_the_cluster(cluster: KubernetesLab, home: Home
         begun(backend, ref)
         receipt = backend.cancel(ref, 5.0)
         assert receipt.pids_ended
-        for resource in (JOBS, PODS):
+        assert receipt.note == ""
+        for resource in (JOBS, PODS, SECRETS):
             assert cluster.store.list(resource, "default")[0] == []
-        for resource in (SECRETS, CONFIG_MAPS):
-            wait_until(
-                functools.partial(lambda one: not cluster.store.list(one, "default")[0], resource), resource.plural
-            )
+        wait_until(lambda: not cluster.store.list(CONFIG_MAPS, "default")[0], "the end of the code")
 
 
 def test_a_cancel_of_a_trial_whose_python_only_starts_does_not_wait_for_the_grace_of_its_pod(

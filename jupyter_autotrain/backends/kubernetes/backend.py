@@ -153,13 +153,11 @@ class KubernetesBackend:
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
         """Objects of this home in the namespace that none of these experiments needs."""
-        return [str(one) for one in leftovers.find(self._session, experiments)]
+        return leftovers.find(self._session, experiments).names()
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
         """Delete them."""
-        found = leftovers.find(self._session, experiments)
-        leftovers.remove(self._session.api, found)
-        return [str(one) for one in found]
+        return leftovers.remove(self._session.api, leftovers.find(self._session, experiments))
 
     def experiments_there(self) -> Mapping[str, int]:
         """Those that have something in the storage of the profile."""

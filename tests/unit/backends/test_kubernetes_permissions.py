@@ -73,3 +73,15 @@ def test_only_what_a_trial_uses_is_asked_for() -> None:
     assert reuse - plain == {"patch pods", "get configmaps"}
     server = {str(one) for one in permissions.needed(JOBS, (), {"storage": {"s3": {"bucket": "team"}}})}
     assert server - plain == {"get secrets"}
+
+
+def test_the_role_that_is_shown_also_suffices_for_reasons_and_for_clean() -> None:
+    wanted = permissions.useful(JOBS)
+    told = {str(one) for one in wanted}
+    assert {"list events", "delete configmaps", "list secrets", "delete services", "delete jobs.batch"} <= told
+    lacking = permissions.needed(JOBS)[:1]
+    error = permissions.refusal(lacking, "team", "ada", wanted)
+    assert error.found == "ada may not create jobs.batch in the namespace 'team'."
+    rules = json.loads(error.action.splitlines()[0])["rules"]
+    assert {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]} in rules
+    assert {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete"]} in rules

@@ -13,6 +13,7 @@ from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import (
     is_missing,
     needed_for,
     object_type_of,
+    permission_notes,
 )
 from jupyter_autotrain.backends.kubernetes.checks.queue_checks import queue_notes
 from jupyter_autotrain.backends.kubernetes.manifests.pod_template import image_named
@@ -34,7 +35,7 @@ def check_objects(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> lis
     """
     check_permissions(cluster, objects)
     check_fields(cluster.schemas(), objects)
-    return queue_notes(cluster)
+    return [*permission_notes(cluster, objects), *queue_notes(cluster)]
 
 
 def check_steps(connect: Callable[[], CheckedCluster], render: Render) -> Iterator[CheckStep]:
@@ -102,7 +103,7 @@ def _kinds(cluster: CheckedCluster, render: Render) -> str:
 def _permitted(cluster: CheckedCluster, render: Render) -> str:
     objects = render()
     check_permissions(cluster, objects)
-    return f"all {len(needed_for(cluster, objects))} that are needed"
+    return "; ".join([f"all {len(needed_for(cluster, objects))} that are needed", *permission_notes(cluster, objects)])
 
 
 def _fields(cluster: CheckedCluster, render: Render) -> str:

@@ -92,7 +92,23 @@ def check_permissions(cluster: CheckedCluster, objects: Sequence[JsonObject]) ->
     """
     _check_namespace(cluster)
     if lacking := permissions.missing(cluster.post, cluster.namespace, needed_for(cluster, objects)):
-        raise permissions.refusal(lacking, cluster.namespace, permissions.user(cluster.post))
+        besides = _useful_missing(cluster, objects)
+        raise permissions.refusal(lacking, cluster.namespace, permissions.user(cluster.post), besides)
+
+
+def permission_notes(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> list[str]:
+    """What a trial of these objects can do without, and the user may not do."""
+    lacking = _useful_missing(cluster, objects)
+    if not lacking:
+        return []
+    told = permissions.sentence(lacking, cluster.namespace, permissions.user(cluster.post))
+    return [f"{told} Without that a trial may wait without a reason, and `clean` leave something there."]
+
+
+def _useful_missing(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[permissions.Permission, ...]:
+    needed = needed_for(cluster, objects)
+    wanted = [one for one in permissions.useful(object_type_of(objects[0])) if one not in needed]
+    return permissions.missing(cluster.post, cluster.namespace, wanted)
 
 
 def _check_namespace(cluster: CheckedCluster) -> None:

@@ -28,6 +28,7 @@ _ALWAYS = (
 )
 _OF_VOLUME = ("", "pods", ("create", "get", "delete"))  # a pod carries code to it
 _OF_REUSE = (("", "pods", ("patch",)), ("", "configmaps", ("get",)))  # pods are given one trial after another
+_OF_CLEAN = ("configmaps", "secrets", "services", "persistentvolumeclaims")
 _OF_SERVER = ("", "secrets", ("get",))  # with what files are sent to it
 
 
@@ -66,6 +67,19 @@ def needed(
     found += [(one.group, one.plural, ("create",)) for one in others]
     wanted = [Permission(group, resource, verb) for group, resource, verbs in found for verb in verbs]
     return tuple(dict.fromkeys(wanted))
+
+
+def useful(own: ObjectType) -> tuple[Permission, ...]:
+    """What is done besides where it is allowed: reasons why trials wait are read, and `clean` removes what is left.
+
+    Some clusters ask for `delete` where an object gets another owner, as code does with each trial that uses it.
+
+    Args:
+        own: What a trial is.
+    """
+    removed = [Permission("", plural, verb) for plural in _OF_CLEAN for verb in ("list", "delete")]
+    deleted = Permission("", "pods", "delete"), Permission(own.group, own.plural, "delete")
+    return (Permission("", "events", "list"), *deleted, *removed)
 
 
 def missing(post: Post, namespace: str, wanted: Sequence[Permission]) -> tuple[Permission, ...]:
@@ -147,13 +161,27 @@ def role_binding(namespace: str, user_name: str) -> JsonObject:
     }
 
 
-def refusal(lacking: Sequence[Permission], namespace: str, user_name: str) -> BackendUnavailableError:
-    """What is said of missing permissions: by verb and resource, with what gives them, ready for `kubectl apply`."""
+def sentence(lacking: Sequence[Permission], namespace: str, user_name: str) -> str:
+    """What a user may not do."""
     names = ", ".join(str(one) for one in lacking[:_MOST_SHOWN])
     more = f" and {len(lacking) - _MOST_SHOWN} more" if len(lacking) > _MOST_SHOWN else ""
-    objects = [role(lacking, namespace), role_binding(namespace, user_name)]
+    return f"{user_name or 'You'} may not {names}{more} in the namespace {namespace!r}."
+
+
+def refusal(
+    lacking: Sequence[Permission], namespace: str, user_name: str, besides: Sequence[Permission] = ()
+) -> BackendUnavailableError:
+    """What is said of missing permissions: by verb and resource, with what gives them, ready for `kubectl apply`.
+
+    Args:
+        lacking: Those that are needed.
+        namespace: Where.
+        user_name: Who lacks them.
+        besides: Those that are useful, which the Role gives, too.
+    """
+    objects = [role([*lacking, *besides], namespace), role_binding(namespace, user_name)]
     return BackendUnavailableError(
-        f"{user_name or 'You'} may not {names}{more} in the namespace {namespace!r}.",
+        sentence(lacking, namespace, user_name),
         "Expected a Role with these verbs: ask whoever administers it for `kubectl apply -f -` of these lines:",
         "\n---\n".join(json.dumps(one) for one in objects),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -76,6 +77,11 @@ class TrackedJob:
     def is_elastic(self) -> bool:
         """Whether its first node alone says how it stands."""
         return bool(self.ref.data.get("elastic")) or bool(self.workload.node_variables.count)
+
+    @property
+    def owned_kinds(self) -> Sequence[str]:
+        """The kinds of what was made with its object, and is deleted with it."""
+        return cast("Sequence[str]", self.ref.data.get("owns") or ())
 
     @property
     def fetch_limit_bytes(self) -> int:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.manifests import patching, suspension
-from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload, WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.objects.object_types import POD_GROUP
+from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -16,7 +17,6 @@ KUEUE_QUEUE = "kueue.x-k8s.io/queue-name"
 KUEUE_GROUP = "kueue.x-k8s.io/pod-group-name"
 KUEUE_COUNT = "kueue.x-k8s.io/pod-group-total-count"
 VOLCANO_GROUP = "scheduling.k8s.io/group-name"
-POD_GROUP = ObjectType("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 _KINDS_OF_KUEUE = frozenset({"Job", "TrainJob", "PyTorchJob", "TFJob", "MPIJob", "PaddleJob"})
 
 

@@ -7,6 +7,8 @@ PODS = ObjectType("", "v1", "pods", "Pod")
 CONFIG_MAPS = ObjectType("", "v1", "configmaps", "ConfigMap")
 SECRETS = ObjectType("", "v1", "secrets", "Secret")
 SERVICES = ObjectType("", "v1", "services", "Service")
+CLAIMS = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+POD_GROUP = ObjectType("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
 EVENTS = ObjectType("", "v1", "events", "Event")
 NODES = ObjectType("", "v1", "nodes", "Node")
 TRIAL_TYPES = (
@@ -20,4 +22,5 @@ TRIAL_TYPES = (
     ObjectType("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob"),
     ObjectType("frameworkcontroller.microsoft.com", "v1", "frameworks", "Framework"),
 )
+OWN_TYPES = (*TRIAL_TYPES, POD_GROUP, PODS, SERVICES, SECRETS, CLAIMS, CONFIG_MAPS)  # of which we make objects
 NOT_SERVED_CODES = frozenset({403, 404, 405})  # no right to list a kind, or none that is served: we have made none

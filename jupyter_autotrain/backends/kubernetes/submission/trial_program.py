@@ -11,7 +11,7 @@ from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, p
 from jupyter_autotrain.backends.kubernetes.manifests.patching import Patched
 from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram
 from jupyter_autotrain.backends.kubernetes.objects import naming
-from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
+from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, SECRETS
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
@@ -183,6 +183,13 @@ class TrialProgram:
         """The same with these ConfigMaps."""
         return replace(self, config_maps=config_maps)
 
+    def _owned_kinds(self) -> list[str]:
+        """The kinds of the objects that are made with its own, and are deleted with it."""
+        made = [str(one["kind"]) for one in self.manifests().objects[1:]]
+        made += [SECRETS.kind] if self.secret_names else []
+        made += [CONFIG_MAPS.kind] if self.is_long else []
+        return sorted(set(made))
+
     def job_ref(self, backend: str) -> JobRef:
         """By what the job is found again.
 
@@ -194,6 +201,6 @@ class TrialProgram:
             "name": self.name, "namespace": self.namespace, "kind": kind.kind, "version": kind.version,
             "nodes": self.nodes, "workers": self.trial.resources.workers_per_node, "elastic": self.trial.elastic,
             "python": self.python, "fetch_limit_bytes": self.trial.fetch_limit_bytes,
-            "pooled": isinstance(self.workload, PooledJobWorkload),
+            "pooled": isinstance(self.workload, PooledJobWorkload), "owns": self._owned_kinds(),
         }  # fmt: skip
         return JobRef(backend, self.trial.job_id, data)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import time
 from dataclasses import replace
@@ -50,30 +49,44 @@ class Canceller:
         if self._tracker.view.object_of(job) is None and not self._tracker.view.pods_of(job) and not job.followers:
             return CancelReceipt(note="it was never started")
         job.is_cancelled = True
-        self._api.loop.call(self._end(job, grace_s))
-        self._api.loop.call(self._delete(job, grace_s))
-        return _receipt(self._final(job), time.monotonic() - begun_s)
+        may_hasten = self._api.loop.call(self._end(job, grace_s))
+        self._api.loop.call(self._delete(job, grace_s, may_hasten=may_hasten))
+        unknown = self._api.loop.call(self._tracker.owned.until_gone(job))
+        return _receipt(self._final(job), time.monotonic() - begun_s, unknown)
 
-    async def _end(self, job: TrackedJob, grace_s: float) -> None:
-        """Ask the supervisors, and wait for what they say; where none can be asked, the deletion has to suffice.
+    async def _end(self, job: TrackedJob, grace_s: float) -> bool:
+        """Ask the supervisors, and wait for what they say; gives whether their pods need no grace any more.
 
-        Pods in which no supervisor has begun end at once when they are deleted; but one that runs several trials stays.
+        Where none can be asked, the deletion has to suffice, by which a pod tells its supervisor. Pods in which no
+        supervisor has begun end at once when they are deleted.
+
+        Raises:
+            AutotrainError: A pod that runs several trials, and so is not deleted, cannot be asked.
         """
         if not job.is_pooled and not job.has_begun_anywhere():
-            return
-        request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
-        asked = False
-        for pod in self._tracker.view.running_pods(job):
-            with contextlib.suppress(AutotrainError):
-                at = self._tracker.view.address(job, pod)
-                await exec_command.put(self._api, at, wire.CANCEL_FILE, request)
-                asked = True
+            return True
+        asked = await self._ask(job, grace_s)
         if asked:
             end_s = time.monotonic() + grace_s + _SETTLE_S
             while job.final is None and time.monotonic() < end_s:
                 await asyncio.sleep(_LOOK_AGAIN_S)
+        return asked or not job.has_begun_anywhere()
 
-    async def _delete(self, job: TrackedJob, grace_s: float) -> None:
+    async def _ask(self, job: TrackedJob, grace_s: float) -> bool:
+        """Ask the supervisors of all running pods; whether one was asked."""
+        request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
+        asked = False
+        for pod in self._tracker.view.running_pods(job):
+            try:
+                at = self._tracker.view.address(job, pod)
+                await exec_command.put(self._api, at, wire.CANCEL_FILE, request)
+                asked = True
+            except AutotrainError:
+                if job.is_pooled:
+                    raise
+        return asked
+
+    async def _delete(self, job: TrackedJob, grace_s: float, *, may_hasten: bool) -> None:
         """Delete the objects, and wait until they are gone."""
         await self._tracker.deleter.delete(job.workload.object_type, [job.ref.job_id])
         ending = EndingPods(self._api)
@@ -85,7 +98,8 @@ class Canceller:
                     "A node that answers.",
                     "It is tried again.",
                 )
-            await ending.hasten(self._tracker.view.pods_of(job))
+            if may_hasten:
+                await ending.hasten(self._tracker.view.pods_of(job))
             await asyncio.sleep(_LOOK_AGAIN_S)
 
     @staticmethod
@@ -105,4 +119,4 @@ class Canceller:
 def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
     cancelled = status["state"] == str(TrialState.CANCELLED)
     meanwhile = "" if cancelled else f"it ended by itself meanwhile: {status['state']}"
-    return replace(receipt_of(status), elapsed_s=elapsed_s, note=note or meanwhile)
+    return replace(receipt_of(status), elapsed_s=elapsed_s, note="; ".join(filter(None, (note, meanwhile))))

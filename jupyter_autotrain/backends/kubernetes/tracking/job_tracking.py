@@ -24,6 +24,7 @@ from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_
 from jupyter_autotrain.backends.kubernetes.pool.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.tracking.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.tracking.finishing import JobFinisher
+from jupyter_autotrain.backends.kubernetes.tracking.owned_objects import OwnedObjects
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 
@@ -54,6 +55,7 @@ class JobTracker:
         self._jobs: dict[str, TrackedJob] = {}  # by the label of the job
         self._tasks: set[asyncio.Task[None]] = set()
         self.deleter = ObjectDeleter(api, namespace, home, own_code)
+        self.owned = OwnedObjects(api, namespace, home)
         self.view = ClusterView(api, namespace, home, self._pod_changed, self._object_changed)
         self.finisher = JobFinisher(api, self.view, self.deleter)
         self.gangs = GangKeeper(api, self.view, self._all, self.consider, GangGate(start_timeout_s))
