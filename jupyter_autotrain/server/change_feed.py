@@ -43,6 +43,7 @@ class Subscriber:
         self._news = asyncio.Event()
         self._end_id = since
         self._is_reset = False
+        self._is_ended = False
         self._manager: bool | None = None
 
     def tell(self, changes: Sequence[Change], end_id: int, *, is_reset: bool, manager_alive: bool | None) -> None:
@@ -61,14 +62,26 @@ class Subscriber:
         self._manager = manager_alive if manager_alive is not None else self._manager
         self._news.set()
 
-    async def next_message(self) -> JsonObject:
+    def end(self) -> None:
+        """Say that nothing is told any more; called by any thread."""
+        with contextlib.suppress(RuntimeError):  # the server ends, and its loop is closed
+            self._loop.call_soon_threadsafe(self._take_end)
+
+    def _take_end(self) -> None:
+        self._is_ended = True
+        self._news.set()
+
+    async def next_message(self) -> JsonObject | None:
         """Wait for news; everything since the last message in one.
 
         Returns:
             `changes` (id, experiment, kind), `last_id` for the next subscription, `reset` where the changes are too
             many or the store is another one: then everything has to be loaded again; `manager` where its state is news.
+            None where nothing is told any more: who subscribes again with the `last_id` of before misses nothing.
         """
         await self._news.wait()
+        if self._is_ended:
+            return None
         self._news.clear()
         changes: list[JsonValue] = [_change_json(change) for change in self._pending.values()]
         message: dict[str, JsonValue] = {"changes": changes, "last_id": self._end_id, "reset": self._is_reset}
@@ -125,10 +138,17 @@ class ChangeFeed:
                 pause_s = look.tell(subscribers)
                 self._wakeup.wait(pause_s)
         finally:
+            self._end()
             look.close()
-            with self._lock:
-                if self._thread is threading.current_thread():  # it failed: the next subscriber begins another
-                    self._thread = None
+
+    def _end(self) -> None:
+        """Where the thread has failed, its subscribers have to come again: the first one begins another."""
+        with self._lock:
+            if self._thread is not threading.current_thread():
+                return
+            self._thread = None
+            for subscriber in self._subscribers:
+                subscriber.end()
 
     def _current(self) -> list[Subscriber]:
         """The subscribers now; where there is none, the thread is told to end."""
@@ -152,10 +172,12 @@ class _Look:
 
     def tell(self, subscribers: Sequence[Subscriber]) -> float:
         """Tell the subscribers what is new to them; gives how long to pause."""
-        self._look_at_manager()
         try:
+            self._look_at_manager()
             return self._tell(subscribers)
-        except AutotrainError:  # gone, or being repaired: it is opened again, and tells of a reset where it is another
+        # The store is gone or being repaired, or this process has no descriptor left: it is opened again, and tells of
+        # a reset where it is another.
+        except (AutotrainError, OSError):
             self.close()
             return _LOOK_AGAIN_S
 

@@ -26,6 +26,7 @@ RESOURCE: Final = "autotrain.changes"
 _MOST_DIGITS: Final = 18
 _REST_S: Final = 0.05  # between two messages: what comes meanwhile is in one
 _LONGEST_MESSAGE_BYTES: Final = 1024
+_GOING_AWAY: Final = 1001
 
 
 class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
@@ -72,13 +73,13 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         self._sending = asyncio.create_task(self._send(self._subscriber))
 
     async def _send(self, subscriber: Subscriber) -> None:
-        while True:
-            message = await subscriber.next_message()
+        while (message := await subscriber.next_message()) is not None:
             try:
                 await self.write_message(json.dumps(message))
             except WebSocketClosedError:
                 return
             await asyncio.sleep(_REST_S)
+        self.close(_GOING_AWAY)  # the page comes again
 
     def on_message(self, message: str | bytes) -> None:
         """Nothing that a page sends means anything."""

@@ -1,6 +1,8 @@
 """The feed of changes: each is told once, bursts are bounded, and without subscribers nothing is looked at."""
 
 import asyncio
+import errno
+import queue
 import threading
 import time
 
@@ -126,3 +128,60 @@ def test_a_manager_that_ends_is_told(home, monkeypatch):
         return first["manager"]["alive"], second["manager"]["alive"]
 
     assert asyncio.run(follow()) == (True, False)
+
+
+def failing(monkeypatch, error):
+    """Looks at the manager fail with `error`, until the list is emptied."""
+    errors = [error]
+    status = type("Status", (), {"alive": True})()
+
+    def look(_):
+        if errors:
+            raise errors[0]
+        return status
+
+    monkeypatch.setattr(change_feed.manager, "status", look)
+    monkeypatch.setattr(change_feed, "_MANAGER_EVERY_S", 0.05)
+    monkeypatch.setattr(change_feed, "_LOOK_AGAIN_S", 0.05)
+    return errors
+
+
+def test_a_process_without_descriptors_goes_on_when_there_are_some_again(home, monkeypatch):
+    errors = failing(monkeypatch, OSError(errno.EMFILE, "too many open files"))
+
+    async def follow():
+        feed = ChangeFeed(home)
+        subscriber = Subscriber(0)
+        feed.subscribe(subscriber)
+        looked = await _has_more(subscriber)
+        errors.clear()
+        message = await message_of(subscriber)
+        feed.unsubscribe(subscriber)
+        return looked, message
+
+    looked, message = asyncio.run(follow())
+    assert (looked, message["manager"]) == (False, {"alive": True})
+
+
+def test_who_is_told_nothing_any_more_is_sent_away_and_comes_again(home, monkeypatch):
+    errors = failing(monkeypatch, ZeroDivisionError())
+    raised = queue.Queue()
+    monkeypatch.setattr(threading, "excepthook", lambda raising: raised.put(raising.exc_type))
+
+    async def follow():
+        feed = ChangeFeed(home)
+        subscriber = Subscriber(0)
+        feed.subscribe(subscriber)
+        last = await message_of(subscriber)
+        feed.unsubscribe(subscriber)
+        errors.clear()
+        again = Subscriber(0)
+        feed.subscribe(again)
+        message = await message_of(again)
+        feed.unsubscribe(again)
+        return last, message
+
+    last, message = asyncio.run(follow())
+    assert raised.get(timeout=60) is ZeroDivisionError
+    assert last is None
+    assert message["manager"] == {"alive": True}
