@@ -24,7 +24,8 @@ _RESOURCE: Final = "autotrain.experiments"
 _MOST_CODE_BYTES: Final = 1 << 20
 _WARNINGS: Final = 20
 _EMPTY: Final[JsonObject] = {
-    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "tags": [], "last_change_id": 0, "experiments": [],
+    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "notebooks": {}, "tags": [],
+    "last_change_id": 0, "experiments": [],
 }  # fmt: skip
 
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f,]+$")]
@@ -41,6 +42,9 @@ class ListAsked(Asked):
         "created", description="best: by the value of the best trial; descending means the better first."
     )
     order: Literal["ascending", "descending"] = "descending"
+    grouping: Literal["none", "state"] = Field(
+        "none", description="state: what runs first, then what waits, then what is done; each in this order."
+    )
     offset: int = Field(0, ge=0, le=1_000_000)
     limit: int = Field(50, ge=1, le=200)
 
@@ -61,6 +65,7 @@ def list_experiments(server: ServerContext, asked: ListAsked) -> Answer:
         notebook=asked.notebook,
         sort=asked.sort,
         is_descending=asked.order == "descending",
+        by_group=asked.grouping == "state",
         offset=asked.offset,
         limit=asked.limit,
     )
@@ -170,7 +175,10 @@ def show_why(server: ServerContext, asked: ExperimentAsked) -> Answer:
 ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments", _RESOURCE, "A page of the experiments", ListAsked, list_experiments,
-        {"total": "integer", "groups": "object", "tags": "array", "last_change_id": "integer", "experiments": "array"},
+        {
+            "total": "integer", "groups": "object", "notebooks": "object", "tags": "array",
+            "last_change_id": "integer", "experiments": "array",
+        },
     ),
     Endpoint(
         "GET", "/notebooks", _RESOURCE, "The notebooks that experiments were submitted from", Asked, list_notebooks,

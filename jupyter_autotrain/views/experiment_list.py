@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -29,6 +30,7 @@ GROUPS: Final[Mapping[ExperimentState, str]] = MappingProxyType(
         ExperimentState.CANCELLED: "done",
     }
 )
+_GROUP_ORDER: Final = ("running", "queued", "done")
 _NO_ANNOTATION: Final = Annotation()
 
 
@@ -42,6 +44,7 @@ class ListQuery:
     notebook: str | None = None
     sort: str = "created"
     is_descending: bool = True
+    by_group: bool = False
     offset: int = 0
     limit: int = 50
 
@@ -55,7 +58,8 @@ class _Row:
 def experiments_json(store: Store, query: ListQuery) -> JsonObject:
     """A page of the experiments that fit; `total` and `groups` (how many are running, queued, done) count all of them.
 
-    `tags` are those of the whole home. `last_change_id` was read before the rest: changes above it may not be in it.
+    `notebooks` counts those of each notebook in the page. `tags` are those of the whole home. `last_change_id` was read
+    before the rest: changes above it may not be in it.
     """
     last_change_id = store.last_change_id()
     present = _rows(store)
@@ -65,15 +69,24 @@ def experiments_json(store: Store, query: ListQuery) -> JsonObject:
         groups[GROUPS[row.record.state]] += 1
     chosen = [row for row in rows if not query.group or GROUPS[row.record.state] == query.group]
     ordered = _sorted(store, chosen, query)
+    if query.by_group:
+        ordered.sort(key=lambda row: _GROUP_ORDER.index(GROUPS[row.record.state]))
     page = ordered[query.offset : query.offset + query.limit]
     values = store.trial_values([row.record.id for row in page])
     return {
         "total": len(chosen),
         "groups": groups,
+        "notebooks": _notebook_counts(chosen, page),
         "tags": sorted({tag for row in present for tag in row.annotation.tags}),
         "last_change_id": last_change_id,
         "experiments": [_item(store, row, values[row.record.id]) for row in page],
     }
+
+
+def _notebook_counts(rows: Sequence[_Row], page: Sequence[_Row]) -> JsonObject:
+    counts = Counter(row.record.spec.origin.notebook for row in rows)
+    shown = {row.record.spec.origin.notebook for row in page}
+    return {notebook: counts[notebook] for notebook in shown}
 
 
 def experiment_json(store: Store, record: ExperimentRecord) -> JsonObject:

@@ -72,8 +72,8 @@ test('what is no longer listed is no longer chosen', () => {
 
 test('what is typed of tags and note stays when the list is loaded again', () => {
   const tree = new TreeModel(new Selection());
-  const counted = { total: 1, groups: { running: 1, queued: 0, done: 0 }, tags: [], last_change_id: 1 };
-  const list = { ...counted, manager: { alive: true } };
+  const groups = { running: 1, queued: 0, done: 0 };
+  const list = { total: 1, groups, notebooks: {}, tags: [], last_change_id: 1, manager: { alive: true } };
   const shown = { ...RUNNING, tags: ['paper'], note: 'short' };
   tree.take({ ...list, experiments: [shown] }, 'state');
   tree.edit('r');
@@ -91,7 +91,14 @@ test('tags are read from a text with commas, each once', () => {
 });
 
 test('names begin with a, everything else with the newest or best', () => {
-  assert.equal(orderOf({ sort: 'name', isReversed: false }), 'ascending');
-  assert.equal(orderOf({ sort: 'best', isReversed: false }), 'descending');
-  assert.equal(orderOf({ sort: 'name', isReversed: true }), 'descending');
+  const grouping = 'notebook';
+  assert.equal(orderOf({ sort: 'name', isReversed: false, grouping }).order, 'ascending');
+  assert.equal(orderOf({ sort: 'best', isReversed: false, grouping }).order, 'descending');
+  assert.equal(orderOf({ sort: 'name', isReversed: true, grouping }).order, 'descending');
+});
+
+test('under headings of states the list is asked for in their order, so that a page has what runs', () => {
+  const byName = { sort: 'name', isReversed: false } as const;
+  assert.equal(orderOf({ ...byName, grouping: 'state' }).grouping, 'state');
+  assert.equal(orderOf({ ...byName, grouping: 'notebook' }).grouping, 'none');
 });

@@ -42,6 +42,19 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     sidebar.get_by_text("flown birds").wait_for(state="detached")
 
 
+def test_what_runs_is_listed_however_many_newer_ones_have_ended(sidebar, store):
+    add(store, "old", "old cats", [0.1, 0.9], notebook="/n/busy.ipynb")
+    for number in range(55):
+        add(store, f"n{number}", f"newer {number}", [0.5], TrialState.SUCCEEDED, "/n/busy.ipynb")
+    expect(group(sidebar, "Done")).to_have_attribute("aria-label", "Done 55")
+    group(sidebar, "Running").get_by_text("old cats").wait_for()
+    expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(50)
+    sidebar.get_by_label("Group", exact=True).select_option("By notebook")
+    expect(group(sidebar, "busy.ipynb")).to_have_attribute("aria-label", "busy.ipynb 56")
+    sidebar.get_by_label("Group", exact=True).select_option("By state")
+    group(sidebar, "Running").get_by_text("old cats").wait_for()
+
+
 def test_a_name_with_markup_is_shown_as_text(sidebar, store):
     add(store, "s4", SCRIPT)
     sidebar.get_by_text(SCRIPT).wait_for()

@@ -31,6 +31,8 @@ export interface ExperimentList {
   groups: Record<Group, number>;
   /** All tags of the home. */
   tags: string[];
+  /** How many of those that fit there are of each notebook that this page has. */
+  notebooks: Record<string, number>;
   last_change_id: number;
   experiments: Experiment[];
   manager: { alive: boolean };
@@ -44,6 +46,8 @@ export interface ListQuery {
   order: Order;
   limit: number;
   group?: Group;
+  /** state: what runs first, then what waits, then what is done; each in the order above. */
+  grouping?: 'none' | 'state';
 }
 
 /** A page of the experiments that fit. */

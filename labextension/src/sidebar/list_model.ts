@@ -17,7 +17,14 @@ export class ListModel {
   list: ExperimentList | null = null;
   error = '';
   isConnected = true;
-  query: ListQuery = { text: '', tag: '', sort: 'created', order: 'descending', limit: PAGE };
+  query: ListQuery = {
+    text: '',
+    tag: '',
+    sort: 'created',
+    order: 'descending',
+    grouping: 'state',
+    limit: PAGE,
+  };
 
   private readonly signal = new Signal<this, void>(this);
   private readonly refresher = new Refresher(() => this.load());

@@ -93,9 +93,10 @@ function connect(model: ListModel, tree: TreeModel, preferences: Preferences): v
   };
   model.changed.connect(show);
   preferences.changed.connect(() => {
-    const { sort } = preferences.values;
-    const order = orderOf(preferences.values);
-    if (sort !== model.query.sort || order !== model.query.order) model.ask({ sort, order });
+    const { sort, order, grouping } = orderOf(preferences.values);
+    const { query } = model;
+    if (sort !== query.sort || order !== query.order || grouping !== query.grouping)
+      model.ask({ sort, order, grouping });
     show();
   });
 }

@@ -4,7 +4,7 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { PromiseDelegate, Token } from '@lumino/coreutils';
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
-import type { Order, Sort } from '../api/experiments';
+import type { ListQuery, Sort } from '../api/experiments';
 import type { Grouping } from './sections';
 
 export type NotifiedEnds = 'all' | 'failed' | 'none';
@@ -26,10 +26,13 @@ const DEFAULTS: PreferenceValues = {
   statusBar: true,
 };
 
-/** In which order to ask for the list. */
-export function orderOf({ sort, isReversed }: Pick<PreferenceValues, 'sort' | 'isReversed'>): Order {
-  const isAscending = sort === 'name';
-  return isAscending === isReversed ? 'descending' : 'ascending';
+type AskedOrder = Required<Pick<ListQuery, 'sort' | 'order' | 'grouping'>>;
+
+/** In which order to ask for the list: a page of it has the first ones of what is shown first. */
+export function orderOf(values: Pick<PreferenceValues, 'sort' | 'isReversed' | 'grouping'>): AskedOrder {
+  const isAscending = values.sort === 'name';
+  const order = isAscending === values.isReversed ? 'descending' : 'ascending';
+  return { sort: values.sort, order, grouping: values.grouping === 'state' ? 'state' : 'none' };
 }
 
 export class Preferences {

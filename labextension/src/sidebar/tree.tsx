@@ -126,7 +126,8 @@ function titleOf({ section, grouping, trans }: Props & { section: Section }): st
 }
 
 function countOf({ section, grouping, list }: Props & { section: Section }): number {
-  return grouping === 'state' ? list.groups[section.of as Group] : section.experiments.length;
+  const counts: Record<string, number> = grouping === 'state' ? list.groups : list.notebooks;
+  return counts[section.of] ?? section.experiments.length;
 }
 
 /** Take a key; gives whether the focus has to move to the row that is picked now. */

@@ -8,6 +8,7 @@ import pytest
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
@@ -22,8 +23,8 @@ def store(tmp_path):
         yield opened
 
 
-def add(store, name, *values, objective=LOSS):
-    spec = ExperimentSpec(name, Bundle(), objective=objective, trials=max(len(values), 1))
+def add(store, name, *values, objective=LOSS, notebook=""):
+    spec = ExperimentSpec(name, Bundle(), objective=objective, trials=max(len(values), 1), origin=Origin(notebook))
     store.add_experiment(name, spec, time.time())
     for number, value in enumerate(values, start=1):
         store.add_trial(name, number, {}, time.time())
@@ -48,6 +49,30 @@ def test_the_better_is_first_whichever_way_the_objective_points(store):
     add(store, "better", 0.25, 0.75, objective=accuracy)
     shown = names(store, sort="best")
     assert shown.index("better") < shown.index("worse")
+
+
+def finish(store, name):
+    store.change_state(name, 1, TrialState.SUCCEEDED, time.time())
+    store.close_experiment(name, time.time())
+
+
+def test_what_runs_and_waits_is_in_the_first_page_of_a_list_by_state_however_old_it_is(store):
+    for name in ("running", "waiting"):
+        add(store, name, *([1.0] if name == "running" else []))
+    for number in range(3):
+        add(store, f"done {number}", 1.0)
+        finish(store, f"done {number}")
+    assert names(store, limit=3, by_group=True) == ["running", "waiting", "done 2"]
+    assert names(store, limit=3, by_group=True, offset=3) == ["done 1", "done 0"]
+    assert names(store, limit=3) == ["done 2", "done 1", "done 0"]
+
+
+def test_the_notebooks_of_a_page_are_counted_with_what_is_not_in_it(store):
+    for number in range(3):
+        add(store, f"e{number}", notebook="a.ipynb")
+    add(store, "other", notebook="b.ipynb")
+    assert experiments_json(store, ListQuery(limit=2))["notebooks"] == {"a.ipynb": 3, "b.ipynb": 1}
+    assert experiments_json(store, ListQuery(limit=1))["notebooks"] == {"b.ipynb": 1}
 
 
 def test_the_best_of_the_list_is_the_best_of_the_store(store):
