@@ -7,6 +7,10 @@ export interface Asked {
   url: URL;
   body: string;
   answer(content: object, status?: number): Promise<void>;
+  /** Answer with a text that is not JSON, as a proxy does. */
+  answerText(text: string, status: number): Promise<void>;
+  /** Let the connection fail. */
+  fail(): Promise<void>;
 }
 
 /** The requests that wait for an answer, oldest first. */
@@ -15,14 +19,24 @@ export const asked: Asked[] = [];
 globalThis.fetch = async (input, init) => {
   const request = new Request(input, init);
   const body = await request.text();
-  return new Promise((resolve) => {
-    const answer = async (content: object, status = 200): Promise<void> => {
-      resolve(new Response(JSON.stringify(content), { status }));
-      for (let i = 0; i < 5; i++) await turn();
+  return new Promise((resolve, reject) => {
+    const answerText = async (text: string, status: number): Promise<void> => {
+      resolve(new Response(text, { status }));
+      await taken();
     };
-    asked.push({ method: request.method, url: new URL(request.url), body, answer });
+    const answer = (content: object, status = 200): Promise<void> =>
+      answerText(JSON.stringify(content), status);
+    const fail = async (): Promise<void> => {
+      reject(new TypeError('Failed to fetch'));
+      await taken();
+    };
+    asked.push({ method: request.method, url: new URL(request.url), body, answer, answerText, fail });
   });
 };
+
+async function taken(): Promise<void> {
+  for (let i = 0; i < 5; i++) await turn();
+}
 
 const given = new WeakSet<Asked>();
 

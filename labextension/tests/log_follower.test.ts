@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LogQuery, LogWindow } from '../src/api/experiment';
+import { Refusal } from '../src/api/request';
 import { LogFollower, lastLines, terminalText } from '../src/home/log_follower';
 import type { LogTail } from '../widgets/lib/frames';
-import { turn } from './fakes';
+import { Clock, turn } from './fakes';
 
 const CHOICE = { trial: 1, stream: 'stdout', rank: 0 };
 
@@ -12,12 +13,17 @@ function windowOf(text: string, begin: number, changes: Partial<LogWindow> = {})
   return { text, begin_bytes: begin, end_bytes: end, size_bytes: end, attempt: 1, final: true, ...changes };
 }
 
-function following(windows: LogWindow[]): { asked: LogQuery[]; told: LogTail[]; follower: LogFollower } {
+function following(answers: (LogWindow | Error)[]): {
+  asked: LogQuery[];
+  told: LogTail[];
+  follower: LogFollower;
+} {
   const asked: LogQuery[] = [];
   const told: LogTail[] = [];
   const ask = (query: LogQuery): Promise<LogWindow> => {
     asked.push(query);
-    return Promise.resolve(windows[asked.length - 1] ?? windowOf('', query.beginBytes ?? 0));
+    const answer = answers[asked.length - 1] ?? windowOf('', query.beginBytes ?? 0);
+    return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
   };
   return { asked, told, follower: new LogFollower(ask, (tail) => told.push(tail)) };
 }
@@ -65,4 +71,48 @@ test('only the last lines stay', () => {
 test('a line that was written over shows its last text, with colours and no other sequences', () => {
   assert.equal(terminalText('10%\r50%\r\nrest'), '50%\nrest');
   assert.equal(terminalText('\x1b[2K\x1b[31mred\x1b[0m\x1b]0;title\x07'), '\x1b[31mred\x1b[0m');
+});
+
+test('a request that fails leaves what was read, and is made again', async () => {
+  const clock = new Clock();
+  clock.install();
+  const { asked, told, follower } = following([
+    windowOf('one\n', 0, { final: false }),
+    new Error('The server does not answer.'),
+    windowOf('', 4),
+  ]);
+  follower.follow(CHOICE);
+  for (let i = 0; i < 3; i++) {
+    await turn();
+    clock.passAll();
+  }
+  assert.equal(asked.length, 3);
+  assert.deepEqual(
+    told.map(({ text }) => text),
+    ['one\n'],
+  );
+});
+
+test('a log whose first request fails tells why, and then its text', async () => {
+  const clock = new Clock();
+  clock.install();
+  const { told, follower } = following([new Error('The server does not answer.'), windowOf('one\n', 0)]);
+  follower.follow(CHOICE);
+  await turn();
+  clock.passAll();
+  await turn();
+  assert.deepEqual(
+    told.map(({ text }) => text),
+    ['The server does not answer.', 'one\n'],
+  );
+});
+
+test('a log that is not there any more is not asked for again', async () => {
+  const clock = new Clock();
+  clock.install();
+  const { asked, follower } = following([new Refusal('There is no trial 1.', 404)]);
+  follower.follow(CHOICE);
+  await turn();
+  assert.equal(clock.waiting, 0);
+  assert.equal(asked.length, 1);
 });

@@ -16,6 +16,11 @@ export class Refusal extends Error {
   }
 }
 
+/** Whether what was asked for is not there, so that to ask again is of no use. */
+export function isGone(error: unknown): boolean {
+  return error instanceof Refusal && error.status === 404;
+}
+
 export interface Request {
   method?: 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE';
   query?: Record<string, string | number>;
@@ -25,16 +30,20 @@ export interface Request {
 /**
  * Ask one operation of the API and give its JSON.
  * @param path Below the API, each part that is not fixed encoded by `encodeURIComponent`.
- * @throws Refusal where the server answers with a problem; TypeError where it does not answer.
+ * @throws Refusal where the server, or a proxy before it, answers with anything else; Error where nothing answers.
  */
 export async function request(path: string, asked: Request = {}): Promise<unknown> {
   const answer = await send(path, asked);
-  return answer.json();
+  try {
+    return await answer.json();
+  } catch {
+    throw new Refusal(noReason(answer), answer.status); // a page that a proxy gives, such as one to log in
+  }
 }
 
 /**
  * Ask an operation that answers with bytes, such as a picture.
- * @throws Refusal, TypeError As `request`.
+ * @throws Refusal, Error As `request`.
  */
 export async function requestBytes(path: string): Promise<{ type: string; bytes: DataView }> {
   const answer = await send(path, {});
@@ -49,10 +58,37 @@ async function send(path: string, { method, query, body }: Request): Promise<Res
   const init: RequestInit = { method: method ?? 'GET' };
   if (body) init.body = JSON.stringify(body);
   const search = URLExt.objectToQueryString(Object.fromEntries(parameters) as Record<string, string>);
-  const answer = await ServerConnection.makeRequest(url + (parameters.length ? search : ''), init, settings);
+  const answer = await reached(url + (parameters.length ? search : ''), init, settings);
   if (answer.ok) return answer;
-  const problem = (await answer.json()) as { detail?: string; action?: string };
-  throw new Refusal([problem.detail, problem.action].filter(Boolean).join(' '), answer.status);
+  throw new Refusal((await problemOf(answer)) || noReason(answer), answer.status);
+}
+
+async function reached(
+  url: string,
+  init: RequestInit,
+  settings: ServerConnection.ISettings,
+): Promise<Response> {
+  try {
+    return await ServerConnection.makeRequest(url, init, settings);
+  } catch (error) {
+    const found = error instanceof Error ? error.message : String(error);
+    throw new Error(`The server does not answer (${found}). Look whether it runs, then try again.`);
+  }
+}
+
+/** What is wrong in the server's words; "" where a proxy answered in its place. */
+async function problemOf(answer: Response): Promise<string> {
+  try {
+    const { detail, action } = (await answer.json()) as { detail?: string; action?: string };
+    return [detail, action].filter(Boolean).join(' ');
+  } catch {
+    return '';
+  }
+}
+
+function noReason({ status, statusText }: Response): string {
+  const found = `The server answered ${status} ${statusText}`.trimEnd();
+  return `${found} without a reason. Look whether it runs, then load the page again.`;
 }
 
 /** Where the socket of changes is; `since` is the id up to which all is known, undefined: up to now. */

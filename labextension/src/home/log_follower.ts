@@ -3,6 +3,7 @@
 import type { LogTail } from '../../widgets/lib/frames';
 import { bytes } from '../../widgets/plan/format';
 import type { LogQuery, LogWindow } from '../api/experiment';
+import { isGone } from '../api/request';
 
 const PERIOD_MS = 1000;
 const MOST_LINES = 200;
@@ -54,10 +55,17 @@ export class LogFollower {
       isOver = window.final && window.end_bytes >= window.size_bytes;
     } catch (error) {
       if (version !== this.#version) return;
-      this.tell({ ...choice, text: error instanceof Error ? error.message : '', left_out: '', bytes: 0 });
+      isOver = isGone(error);
+      this.#tellFailure(choice, error);
     }
     if (isOver) return;
     this.#timer = setTimeout(() => void this.#read(choice, version), PERIOD_MS);
+  }
+
+  /** What was read stays. */
+  #tellFailure(choice: LogChoice, error: unknown): void {
+    if (this.#window) return;
+    this.tell({ ...choice, text: error instanceof Error ? error.message : '', left_out: '', bytes: 0 });
   }
 
   #take(choice: LogChoice, window: LogWindow): void {

@@ -65,8 +65,7 @@ function useSignals(signals: ISignal<unknown, void>[]): void {
 /** What is wrong, in words; one polite line, so that it is read out once. */
 function Messages({ model, trans }: Pick<SidebarParts, 'model' | 'trans'>): React.JSX.Element {
   const unfinished = (model.list?.groups.running ?? 0) + (model.list?.groups.queued ?? 0);
-  let text = model.error;
-  if (!text && !model.isConnected) text = trans.__('The server does not answer; it is tried again.');
+  let text = model.isConnected ? model.error : trans.__('The server does not answer; it is tried again.');
   if (!text && unfinished && model.list?.manager.alive === false)
     text = trans.__(
       'The manager does not run: nothing is started or stopped until an action starts it again.',
