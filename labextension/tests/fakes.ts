@@ -78,9 +78,11 @@ export class FakeSocket {
 /** The changes of a home, told by the test. */
 export class FakeChanges implements Changes {
   readonly followers = new Set<Follower>();
+  #isConnected: boolean | undefined;
 
   follow(follower: Follower): Following {
     this.followers.add(follower);
+    if (this.#isConnected !== undefined) follower.onConnection?.(this.#isConnected);
     return {
       ready: Promise.resolve(),
       isDisposed: false,
@@ -93,6 +95,11 @@ export class FakeChanges implements Changes {
   tell(message: Partial<ChangeMessage>): void {
     for (const follower of this.followers)
       follower.onMessage({ changes: [], last_id: 1, reset: false, ...message });
+  }
+
+  connect(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    for (const follower of this.followers) follower.onConnection?.(isConnected);
   }
 }
 

@@ -18,7 +18,6 @@ const DETAILS = {
   objective: { metric: 'acc', label: 'acc (last)', direction: 'maximize' },
   best: { trial: 1, value: 0.5 },
   trials: 4,
-  metrics: ['acc'],
   warnings: [],
   resources: RESOURCES,
   begun_s: 100,
@@ -46,13 +45,15 @@ let changes: FakeChanges;
 let wire: RestWire;
 let session: Session;
 let values: number[];
+let metrics: string[];
 let stopped: (number[] | null)[];
 /** Answers instead of what a running experiment would. */
 let refusal: { status: number } | undefined;
 
 beforeEach(async () => {
   PageConfig.setOption('baseUrl', 'http://lab.test/user/ada/');
-  [asked.length, changes, values, stopped, refusal] = [0, new FakeChanges(), [0.1, 0.5], [], undefined];
+  [asked.length, changes, stopped, refusal] = [0, new FakeChanges(), [], undefined];
+  [values, metrics] = [[0.1, 0.5], ['acc']];
   const stop = (trials: number[] | null): Promise<void> => {
     stopped.push(trials);
     return Promise.resolve();
@@ -66,7 +67,7 @@ function contentOf({ url }: Asked): object {
   const { pathname } = url;
   if (pathname.endsWith('/trials')) return TRIALS;
   if (pathname.endsWith('/pictures')) return { pictures: [] };
-  if (!pathname.endsWith('/series')) return { ...DETAILS, best: { trial: 1, value: values.at(-1) } };
+  if (!pathname.endsWith('/series')) return { ...DETAILS, metrics, best: { trial: 1, value: values.at(-1) } };
   const steps = values.map((_, i) => i);
   return { curves: [{ trial: 1, points: values.length, steps, values, times_s: steps }] };
 }
@@ -110,10 +111,10 @@ test('a change of metrics replaces the curves, and one of another experiment ask
 
 test('a connection that comes back asks again, and nothing comes twice', async () => {
   await until(() => curve().length > 0);
-  for (const follower of changes.followers) follower.onConnection?.(false);
+  changes.connect(false);
   assert.equal(wire.isConnected, false);
   values = [0.1, 0.5, 0.9];
-  for (const follower of changes.followers) follower.onConnection?.(true);
+  changes.connect(true);
   await until(() => curve().length > 2);
   assert.deepEqual(curve(), [0.1, 0.5, 0.9]);
   assert.equal(session.trials.size, 1);
@@ -165,5 +166,24 @@ test('after the first load only the trials that can have changed are asked for, 
   changes.tell({ changes: [], reset: true });
   await until(() => asked.some(isOfTrials));
   assert.deepEqual(asked.filter(isOfTrials).map(sinceOf), ['0']);
+  wire.dispose();
+});
+
+test('a wire that rested while the server was away knows that it is back', async () => {
+  await until(() => curve().length > 0);
+  changes.connect(false);
+  wire.rest();
+  changes.connect(true);
+  await wire.follow();
+  assert.equal(wire.isConnected, true);
+  wire.dispose();
+});
+
+test('a metric that was not loaded, because there are many, is loaded when it is looked at', async () => {
+  metrics = ['acc', ...Array.from({ length: 30 }, (_, i) => `metric ${i}`)];
+  await until(() => session.metrics().includes('metric 29'));
+  assert.equal(session.curve('metric 29', 1), undefined);
+  wire.want({ metric: 'metric 29', trials: new Set() });
+  await until(() => session.curve('metric 29', 1)?.length === 2);
   wire.dispose();
 });

@@ -113,11 +113,11 @@ export class RestWire implements Wire, IDisposable {
 
   /** Which metric is looked at, and which trials are to have curves however many there are. */
   want(wanted: Wanted): void {
-    const isNew = [...wanted.trials].some(
-      (trial) => !this.#wanted.trials.has(trial) && !this.#loader.has(trial),
-    );
+    const { metric, trials } = this.#wanted;
+    const isNewTrial = [...wanted.trials].some((trial) => !trials.has(trial) && !this.#loader.has(trial));
+    const isNewMetric = wanted.metric !== metric && !this.#loader.hasMetric(wanted.metric ?? '');
     this.#wanted = wanted;
-    if (isNew) this.#curves.soon(0);
+    if (isNewTrial || isNewMetric) this.#curves.soon(0);
   }
 
   get(): unknown {
