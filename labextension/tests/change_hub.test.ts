@@ -121,3 +121,33 @@ test('ready means that the first try has succeeded or failed', async () => {
   await turn();
   assert.equal(isReady, true);
 });
+
+test('who follows later is told of the connection as it is', () => {
+  const hub = new ChangeHub();
+  hub.follow(new Kept());
+  const early = new Kept();
+  hub.follow(early);
+  assert.deepEqual(early.connections, []);
+  FakeSocket.newest().open();
+  FakeSocket.newest().lose();
+  const [hidden, shown] = [new Kept(), new Kept()];
+  hub.follow(hidden).dispose();
+  clock.passAll();
+  FakeSocket.newest().open();
+  hub.follow(shown);
+  assert.deepEqual(hidden.connections, [false]);
+  assert.deepEqual(shown.connections, [true]);
+});
+
+test('who is the first to follow again is told when the new socket is open, not of the one before', () => {
+  const hub = new ChangeHub();
+  const following = hub.follow(new Kept());
+  FakeSocket.newest().open();
+  FakeSocket.newest().lose();
+  following.dispose();
+  const again = new Kept();
+  hub.follow(again);
+  assert.deepEqual(again.connections, []);
+  FakeSocket.newest().open();
+  assert.deepEqual(again.connections, [true]);
+});

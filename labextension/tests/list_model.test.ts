@@ -115,3 +115,51 @@ test('a list that is not shown follows nothing and asks nothing', async () => {
   assert.equal(clock.waiting, 0);
   assert.equal(asked.length, 1);
 });
+
+test('a list that cannot be loaded is tried again after some seconds', async () => {
+  await model.follow();
+  clock.passAll();
+  await (await newest()).answerText('Bad gateway', 502);
+  assert.match(model.error, /^The server answered 502/);
+  assert.ok(clock.passAll() > 1000);
+  await (await newest()).answer(EMPTY);
+  assert.equal(model.error, '');
+  assert.equal(clock.waiting, 0);
+});
+
+test('a list that could not be loaded is loaded when the connection is back', async () => {
+  await model.follow();
+  clock.passAll();
+  changes.connect(false);
+  await (await newest()).fail();
+  assert.equal(model.isConnected, false);
+  changes.connect(true);
+  assert.ok(clock.passAll() < 1000);
+  await (await newest()).answer(EMPTY);
+  assert.equal(model.error, '');
+});
+
+test('a list that was hidden while the server was away knows that it is back', async () => {
+  await followed();
+  changes.connect(false);
+  model.rest();
+  changes.connect(true);
+  await model.follow();
+  assert.equal(model.isConnected, true);
+});
+
+test('a failure that a later request has overtaken is not told', async () => {
+  await followed();
+  model.ask({ text: 'a' });
+  const first = await newest();
+  model.ask({ text: 'ab' });
+  const second = await newest();
+  await second.answer(EMPTY);
+  await first.fail();
+  assert.equal(model.error, '');
+});
+
+test('the list is asked for in the order of its headings, so that the first page has what runs', async () => {
+  await followed();
+  assert.equal(asked[0]?.url.searchParams.get('grouping'), 'state');
+});

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Experiment } from '../src/api/experiments';
-import type { ChangeMessage, Changes, Follower } from '../src/home/changes';
+import { Refusal } from '../src/api/request';
 import { chartCell } from '../src/notebook/chart_cell';
 import { findCell } from '../src/notebook/find_cell';
 import { RunStates } from '../src/notebook/run_states';
 import { snapshotOf } from '../src/notebook/stored_frames';
 import { RUN_MIME_TYPE, runsIn, storedRun } from '../src/notebook/stored_run';
+import { FakeChanges } from './fakes';
 
 const STORED = {
   version: 1,
@@ -63,29 +64,19 @@ test('a cell that was run again is found by the code that was captured, also whe
   assert.equal(findCell([{ source: 'x\n'.repeat(9), runs: [] }], 'e1', SCRIPT, MAP), -1);
 });
 
-class FakeChanges implements Changes {
-  readonly followers = new Set<Follower>();
-
-  follow(follower: Follower): { ready: Promise<void>; isDisposed: boolean; dispose: () => void } {
-    this.followers.add(follower);
-    return { ready: Promise.resolve(), isDisposed: false, dispose: () => this.followers.delete(follower) };
-  }
-
-  tell(message: Partial<ChangeMessage>): void {
-    for (const follower of this.followers)
-      follower.onMessage({ changes: [], last_id: 1, reset: false, ...message });
-  }
-}
-
 /** States of which each load is told and counted. */
-function opened(): { states: RunStates; changes: FakeChanges; asked: string[]; told: () => Promise<string> } {
+function opened(failures: Error[] = []): {
+  states: RunStates;
+  changes: FakeChanges;
+  asked: string[];
+  told: () => Promise<string>;
+} {
   const changes = new FakeChanges();
   const asked: string[] = [];
   const states = new RunStates(changes, (id) => {
     asked.push(id);
-    return id === 'gone'
-      ? Promise.reject(new Error('404'))
-      : Promise.resolve({ id, state: 'RUNNING' } as Experiment);
+    const failure = failures.shift();
+    return failure ? Promise.reject(failure) : Promise.resolve({ id, state: 'RUNNING' } as Experiment);
   });
   const told = (): Promise<string> =>
     new Promise((resolve) => {
@@ -128,11 +119,28 @@ test('after a reset all that are watched are asked again', async () => {
 });
 
 test('a run that the server does not know has no state', async () => {
-  const { states, told } = opened();
+  const { states, changes, asked, told } = opened([new Refusal('There is no experiment gone.', 404)]);
   const first = told();
   states.watch('gone');
   await first;
   assert.equal(states.get('gone'), undefined);
+  const second = told();
+  changes.connect(true);
+  states.watch('e1');
+  assert.equal(await second, 'e1');
+  assert.deepEqual(asked, ['gone', 'e1']);
+});
+
+test('a run whose state could not be asked is asked when the connection is back', async () => {
+  const { states, changes, told } = opened([new Error('The server does not answer.')]);
+  const first = told();
+  states.watch('e1');
+  await first;
+  assert.equal(states.get('e1'), undefined);
+  const second = told();
+  changes.connect(true);
+  assert.equal(await second, 'e1');
+  assert.equal(states.get('e1')?.state, 'RUNNING');
 });
 
 test('nobody is followed when nothing is watched any more', async () => {

@@ -76,3 +76,23 @@ test('many changes become one request', async () => {
   assert.equal(clock.waiting, 0);
   assert.equal(changes.followers.size, 0);
 });
+
+test('a summary that cannot be loaded is tried again', async () => {
+  await model.follow();
+  clock.passAll();
+  await (await newest()).fail();
+  assert.ok(clock.passAll() > 1000);
+  await (await newest()).answer(listed(['old', 10]));
+  assert.equal(model.groups.running, 2);
+  assert.equal(clock.waiting, 0);
+});
+
+test('a summary that could not be loaded is loaded when the connection is back', async () => {
+  await model.follow();
+  clock.passAll();
+  await (await newest()).fail();
+  changes.connect(true);
+  assert.ok(clock.passAll() < 1000);
+  await (await newest()).answer(listed(['old', 10]));
+  assert.equal(model.groups.running, 2);
+});

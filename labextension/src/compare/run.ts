@@ -5,6 +5,7 @@ import { plain } from '../../widgets/lib/format';
 import type { Json, Trial } from '../../widgets/lib/frames';
 import type { ExperimentDetails } from '../api/experiment';
 import { showExperiment } from '../api/experiment';
+import { isGone } from '../api/request';
 import type { TrialRow } from '../api/runs';
 import { bestTrial, oneTrial } from '../api/runs';
 
@@ -25,10 +26,14 @@ export class Run {
   chosen: number | undefined;
   /** Why it cannot be shown. */
   error = '';
+  /** Whether to ask again may help where it cannot be shown. */
+  isWorthAsking = false;
   /** Grows when its curves may have changed. */
   version = 1;
   /** The version in which each metric was asked for. */
   readonly asked = new Map<string, number>();
+  /** How often it was loaded: an answer that a later request has overtaken is dropped. */
+  #loads = 0;
 
   constructor(
     readonly id: string,
@@ -40,22 +45,30 @@ export class Run {
     return this.details?.name ?? this.id;
   }
 
-  /** Load what is told of it now. A trial that is chosen while this waits is loaded by its own call. */
+  /** Load what is told of it now. */
   async load(): Promise<void> {
     const { chosen } = this;
+    const load = ++this.#loads;
     try {
       const [details, trial] = await Promise.all([
         showExperiment(this.id),
         chosen === undefined ? bestTrial(this.id) : oneTrial(this.id, chosen),
       ]);
+      if (load !== this.#loads) return;
       this.details = details;
-      if (chosen !== this.chosen) return;
       this.error = '';
       this.trial = trial;
     } catch (error) {
-      this.error = error instanceof Error ? error.message : String(error);
+      if (load !== this.#loads) return;
+      this.fail(error);
     }
     this.version += 1;
+  }
+
+  /** Keep why it cannot be shown. */
+  fail(error: unknown): void {
+    this.error = error instanceof Error ? error.message : String(error);
+    this.isWorthAsking = !isGone(error);
   }
 
   /** The run as the live view's charts know a trial. */

@@ -7,6 +7,7 @@ import { Session } from '../../widgets/lib/session';
 import { oneCurve } from '../api/runs';
 import type { Curve } from '../api/runs';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { Refresher } from '../home/refresher';
 import { bestRun } from './best_run';
 import { Run } from './run';
 import type { RunCurve } from './runs_wire';
@@ -38,10 +39,9 @@ export class RunsModel {
   isConnected = true;
   readonly #wire = new RunsWire();
   readonly #stale = new Set<Run>();
+  readonly #refresher = new Refresher(() => this.#loadStale());
   readonly #unlisten: () => void;
   #following: Following | undefined;
-  #timer = 0;
-  #dueMs = Infinity;
   #shown = '';
 
   constructor(
@@ -64,24 +64,24 @@ export class RunsModel {
   /** Load, and follow; does nothing where it follows already. */
   async follow(): Promise<void> {
     if (this.#following) return;
-    const following = this.changes.follow({
+    this.#refresher.start();
+    this.#following = this.changes.follow({
       onMessage: (message) => {
         this.#take(message);
       },
       onConnection: (isConnected) => {
         this.isConnected = isConnected;
+        if (isConnected) this.#loadSoon(this.runs.filter(isToBeAskedAgain), 0);
         this.#tell([]);
       },
     });
-    this.#following = following;
-    await following.ready;
-    await this.#load(this.runs);
+    await this.#following.ready;
+    this.#loadSoon(this.runs, 0);
   }
 
   /** Stop to follow, as where the comparison is hidden. */
   rest(): void {
-    window.clearTimeout(this.#timer);
-    this.#dueMs = Infinity;
+    this.#refresher.stop();
     this.#following?.dispose();
     this.#following = undefined;
   }
@@ -111,16 +111,13 @@ export class RunsModel {
 
   #loadSoon(runs: readonly Run[], afterMs: number): void {
     for (const run of runs) this.#stale.add(run);
-    const dueMs = performance.now() + afterMs;
-    if (dueMs >= this.#dueMs) return;
-    this.#dueMs = dueMs;
-    window.clearTimeout(this.#timer);
-    this.#timer = window.setTimeout(() => {
-      this.#dueMs = Infinity;
-      const stale = [...this.#stale];
-      this.#stale.clear();
-      void this.#load(stale);
-    }, afterMs);
+    if (runs.length > 0) this.#refresher.soon(afterMs);
+  }
+
+  async #loadStale(): Promise<void> {
+    const stale = [...this.#stale];
+    this.#stale.clear();
+    await this.#load(stale);
   }
 
   async #load(runs: readonly Run[]): Promise<void> {
@@ -142,7 +139,10 @@ export class RunsModel {
       wanted.map(({ run, metric }) => curveOf(run, metric, Math.min(most, 2000))),
     );
     const curves = found.filter((curve) => curve !== undefined);
-    if (curves.length > 0) this.#tell(curves);
+    const failed = this.runs.filter(isToBeAskedAgain);
+    if (curves.length + failed.length > 0) this.#tell(curves);
+    for (const run of failed) this.#stale.add(run);
+    if (failed.length > 0) this.#refresher.retry();
   }
 
   #metrics(): string[] {
@@ -170,6 +170,10 @@ export class RunsModel {
   }
 }
 
+function isToBeAskedAgain(run: Run): boolean {
+  return run.error !== '' && run.isWorthAsking;
+}
+
 /** Every metric of a run, so that charts offer it before its points are there. */
 function opened(run: Run): RunCurve[] {
   const curve = run.trial ? undefined : NO_POINTS;
@@ -180,13 +184,14 @@ async function curveOf(run: Run, metric: string, most: number): Promise<RunCurve
   const { trial, version } = run;
   if (!trial) return undefined;
   run.asked.set(metric, version);
+  // Another trial has been chosen since, or it was asked again.
+  const isOld = (): boolean => run.trial?.number !== trial.number || run.asked.get(metric) !== version;
   try {
     const curve = (await oneCurve(run.id, metric, trial.number, most)) ?? NO_POINTS;
-    const isOld = run.trial?.number !== trial.number || run.asked.get(metric) !== version;
-    if (isOld) return undefined; // another trial has been chosen since, or it was asked again
-    return { run: run.number, metric, curve };
+    return isOld() ? undefined : { run: run.number, metric, curve };
   } catch (error) {
-    run.error = error instanceof Error ? error.message : String(error);
+    if (isOld()) return undefined;
+    run.fail(error);
     run.asked.delete(metric);
     return undefined;
   }

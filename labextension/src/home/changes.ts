@@ -29,7 +29,7 @@ export interface Following extends IDisposable {
 }
 
 export interface Changes {
-  /** Tell of changes from now on; the socket is open as long as anybody follows. */
+  /** Tell of changes from now on, and of the connection as it is; the socket is open as long as anybody follows. */
   follow(follower: Follower): Following;
 }
 
@@ -46,10 +46,13 @@ export class ChangeHub implements Changes {
   #since: number | undefined;
   #timer = 0;
   #pauseMs = FIRST_PAUSE_MS;
+  /** Undefined while the first try is under way. */
+  #isConnected: boolean | undefined;
 
   follow(follower: Follower): Following {
     if (this.#followers.size === 0) this.#begin();
     this.#followers.add(follower);
+    if (this.#isConnected !== undefined) follower.onConnection?.(this.#isConnected);
     return {
       ready: this.#ready,
       isDisposed: false,
@@ -61,6 +64,7 @@ export class ChangeHub implements Changes {
 
   #begin(): void {
     this.#since = undefined;
+    this.#isConnected = undefined;
     this.#ready = new Promise((resolve) => {
       this.#connect(resolve);
     });
@@ -81,7 +85,7 @@ export class ChangeHub implements Changes {
     socket.onopen = () => {
       this.#pauseMs = FIRST_PAUSE_MS;
       settled?.();
-      for (const follower of this.#followers) follower.onConnection?.(true);
+      this.#tellConnection(true);
       // No message has come yet that says where this page was: what changed since it loaded is unknown.
       if (isAgain && this.#since === undefined) this.#tell({ changes: [], last_id: 0, reset: true });
     };
@@ -101,8 +105,13 @@ export class ChangeHub implements Changes {
     for (const follower of this.#followers) follower.onMessage(message);
   }
 
+  #tellConnection(isConnected: boolean): void {
+    this.#isConnected = isConnected;
+    for (const follower of this.#followers) follower.onConnection?.(isConnected);
+  }
+
   #reconnect(): void {
-    for (const follower of this.#followers) follower.onConnection?.(false);
+    this.#tellConnection(false);
     this.#timer = window.setTimeout(() => {
       this.#connect();
     }, this.#pauseMs);

@@ -6,7 +6,7 @@ import type { IDisposable } from '@lumino/disposable';
 import type { Message, Wire } from '../../widgets/lib/session';
 import * as api from '../api/experiment';
 import type { ExperimentDetails, TrialRow } from '../api/experiment';
-import { Refusal } from '../api/request';
+import { isGone, Refusal } from '../api/request';
 import type { Change, ChangeMessage, Changes, Following } from './changes';
 import { CurveLoader } from './curve_loader';
 import type { Wanted } from './curve_loader';
@@ -17,7 +17,6 @@ import { TrialLoader } from './trial_loader';
 
 const AFTER_STATE_MS = 100;
 const AFTER_METRICS_MS = 1000;
-const AFTER_FAILURE_MS = 5000;
 
 type Handler = (content: Message, buffers: DataView[]) => void;
 
@@ -48,6 +47,7 @@ export class RestWire implements Wire, IDisposable {
   readonly #states = new Refresher(() => this.#guarded(() => this.#loadState()));
   readonly #curves = new Refresher(() => this.#guarded(() => this.#loadCurves()));
   readonly #notes = new Refresher(() => this.#guarded(() => this.#loadPictures()));
+  readonly #refreshers = [this.#states, this.#curves, this.#notes];
   readonly #log: LogFollower;
   readonly #loader = new CurveLoader((curves) => {
     this.#emit({ kind: 'curves', ...curves });
@@ -78,6 +78,7 @@ export class RestWire implements Wire, IDisposable {
   /** Load, and follow; does nothing where it follows already. */
   async follow(): Promise<void> {
     if (this.#following || this.isDisposed) return;
+    for (const refresher of this.#refreshers) refresher.start();
     const following = this.changes.follow({
       onMessage: (message) => {
         this.#take(message);
@@ -98,7 +99,7 @@ export class RestWire implements Wire, IDisposable {
 
   /** Stop to follow, as where it is hidden. */
   rest(): void {
-    for (const refresher of [this.#states, this.#curves, this.#notes]) refresher.stop();
+    for (const refresher of this.#refreshers) refresher.stop();
     this.#log.stop();
     this.#following?.dispose();
     this.#following = null;
@@ -160,7 +161,7 @@ export class RestWire implements Wire, IDisposable {
       const details = await api.showExperiment(this.id);
       for await (const changed of this.#rows.load(this.id)) this.#show(details, changed);
     } catch (error) {
-      this.isDeleted = error instanceof Refusal && error.status === 404;
+      this.isDeleted = isGone(error);
       throw error;
     }
   }
@@ -212,14 +213,14 @@ export class RestWire implements Wire, IDisposable {
     this.#emit({ kind: 'receipt', text, trials });
   }
 
-  /** A failure is told; what changes next, or the next connection, asks again. */
+  /** A failure is told, and asked again; the state brings the curves. */
   async #guarded(task: () => Promise<void>): Promise<void> {
     try {
       await task();
       this.error = '';
     } catch (error) {
       this.error = error instanceof Error ? error.message : String(error);
-      if (!this.isDeleted && this.#following) this.#states.soon(AFTER_FAILURE_MS);
+      if (!this.isDeleted) for (const each of [this.#states, this.#notes]) each.retry();
     }
     this.#signal.emit();
   }

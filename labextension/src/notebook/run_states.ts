@@ -4,15 +4,18 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import { showExperiment } from '../api/experiment';
 import type { Experiment } from '../api/experiments';
+import { isGone } from '../api/request';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { Refresher } from '../home/refresher';
 
 export class RunStates {
   readonly #runs = new Map<string, Experiment>();
   readonly #watched = new Map<string, number>();
+  /** Not loaded since they have changed; those that cannot be loaded stay in it. */
   readonly #due = new Set<string>();
+  readonly #refresher = new Refresher(() => this.#loadDue());
   readonly #signal = new Signal<this, string>(this);
   #following: Following | null = null;
-  #isLoading = false;
 
   constructor(
     private readonly changes: Changes,
@@ -32,11 +35,7 @@ export class RunStates {
   /** Follow a run until `unwatch`; each call counts. */
   watch(id: string): void {
     this.#watched.set(id, (this.#watched.get(id) ?? 0) + 1);
-    this.#following ??= this.changes.follow({
-      onMessage: (message) => {
-        this.#take(message);
-      },
-    });
+    this.#follow();
     if (!this.#runs.has(id)) this.#ask([id]);
   }
 
@@ -45,9 +44,24 @@ export class RunStates {
     if (left > 0) this.#watched.set(id, left);
     else this.#watched.delete(id);
     if (this.#watched.size > 0) return;
+    this.#refresher.stop();
     this.#following?.dispose();
     this.#following = null;
+    this.#due.clear();
     this.#runs.clear(); // nothing tells any more when they change
+  }
+
+  #follow(): void {
+    if (this.#following) return;
+    this.#refresher.start();
+    this.#following = this.changes.follow({
+      onMessage: (message) => {
+        this.#take(message);
+      },
+      onConnection: (isConnected) => {
+        if (isConnected && this.#due.size > 0) this.#refresher.soon(0);
+      },
+    });
   }
 
   #take(message: ChangeMessage): void {
@@ -58,25 +72,28 @@ export class RunStates {
 
   #ask(ids: string[]): void {
     for (const id of ids) this.#due.add(id);
-    if (!this.#isLoading) void this.#loadDue();
+    if (ids.length > 0) this.#refresher.soon(0);
+  }
+
+  #askAgain(id: string): void {
+    this.#due.add(id);
+    this.#refresher.retry();
   }
 
   async #loadDue(): Promise<void> {
-    this.#isLoading = true;
     await this.#following?.ready;
-    for (const id of this.#due) {
-      this.#due.delete(id); // a change while it is loaded makes it due again
-      if (this.#watched.has(id)) await this.#loadOne(id);
-    }
-    this.#isLoading = false;
+    const due = [...this.#due];
+    this.#due.clear(); // a change while one is loaded makes it due again
+    for (const id of due) if (this.#watched.has(id)) await this.#loadOne(id);
   }
 
   async #loadOne(id: string): Promise<void> {
     try {
       const run = await this.load(id);
       if (this.#watched.has(id)) this.#runs.set(id, run);
-    } catch {
+    } catch (error) {
       this.#runs.delete(id); // deleted, or no server: the notebook's own state is shown
+      if (!isGone(error)) this.#askAgain(id);
     }
     this.#signal.emit(id);
   }

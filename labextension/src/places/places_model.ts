@@ -6,6 +6,7 @@ import * as api from '../api/places';
 import type { CheckStep, Inventory, Place, ProfileFile } from '../api/places';
 import { Refusal } from '../api/request';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { Refresher } from '../home/refresher';
 
 const AT_ONCE = 2; // places whose machines are asked at the same time: others of this page wait for the server too
 const POLL_MS = 500;
@@ -32,7 +33,8 @@ export class PlacesModel {
 
   private readonly signal = new Signal<this, void>(this);
   private following: Following | null = null;
-  private timer = 0;
+  private readonly refresher = new Refresher(() => (this.hasFailed ? this.refresh() : this.load()));
+  private hasFailed = false;
   private waiting: string[] = [];
   private asking = 0;
   private asked = 0;
@@ -47,19 +49,23 @@ export class PlacesModel {
   /** Load, and follow what runs; does nothing where it follows already. */
   async follow(): Promise<void> {
     if (this.following) return;
-    this.following = this.changes.follow({
+    this.refresher.start();
+    const following = this.changes.follow({
       onMessage: (message) => {
         this.take(message);
       },
+      onConnection: (isConnected) => {
+        if (isConnected && this.hasFailed) this.refresher.soon(0);
+      },
     });
-    await this.following.ready;
-    await this.refresh();
+    this.following = following;
+    await following.ready;
+    if (following === this.following) await this.refresh();
   }
 
   /** Stop to follow, as where the panel is hidden; checks go on. */
   rest(): void {
-    window.clearTimeout(this.timer);
-    this.timer = 0;
+    this.refresher.stop();
     this.following?.dispose();
     this.following = null;
     this.waiting = [];
@@ -68,6 +74,7 @@ export class PlacesModel {
   /** Load everything, and ask all machines again. */
   async refresh(): Promise<void> {
     await this.load();
+    if (this.hasFailed || !this.following) return;
     this.waiting = (this.places ?? []).filter((place) => !place.faults.length).map((place) => place.name);
     for (const name of this.waiting) this.inventories.set(name, 'asking');
     while (this.asking < AT_ONCE && this.waiting.length) void this.askNext();
@@ -136,11 +143,7 @@ export class PlacesModel {
 
   private take(change: ChangeMessage): void {
     const isOfStates = change.reset || change.changes.some((one) => one.kind === 'state');
-    if (!isOfStates || this.timer) return;
-    this.timer = window.setTimeout(() => {
-      this.timer = 0;
-      void this.load();
-    }, AFTER_STATE_MS);
+    if (isOfStates) this.refresher.soon(AFTER_STATE_MS);
   }
 
   private async load(): Promise<void> {
@@ -153,7 +156,11 @@ export class PlacesModel {
       this.faults = found.faults;
       this.error = '';
       await this.loadFiles();
+      this.hasFailed = false;
     } catch (error) {
+      if (number < this.shown) return;
+      this.hasFailed = true;
+      this.refresher.retry();
       this.error = message(error);
     }
     this.signal.emit();

@@ -40,12 +40,14 @@ export class ListModel {
   /** Load, and follow; does nothing where it follows already. */
   async follow(): Promise<void> {
     if (this.following) return;
+    this.refresher.start();
     this.following = this.changes.follow({
       onMessage: (message) => {
         this.take(message);
       },
       onConnection: (isConnected) => {
         this.isConnected = isConnected;
+        if (isConnected && this.error) this.refresher.soon(0);
         this.signal.emit();
       },
     });
@@ -90,6 +92,8 @@ export class ListModel {
       this.list = list;
       this.error = '';
     } catch (error) {
+      if (version !== this.version) return;
+      this.refresher.retry();
       this.error = error instanceof Error ? error.message : String(error);
     }
     this.signal.emit();

@@ -20,6 +20,7 @@ export class SummaryModel {
   /** What ended before the page opened is not told: the server's clock at the newest such end, then what was told. */
   private openedAtS: number | null = null;
   private readonly told = new Set<string>();
+  private hasFailed = false;
 
   constructor(private readonly changes: Changes) {}
 
@@ -34,10 +35,14 @@ export class SummaryModel {
 
   async follow(): Promise<void> {
     if (this.following) return;
+    this.refresher.start();
     this.following = this.changes.follow({
       onMessage: (message) => {
         if (message.reset || message.changes.some((change) => change.kind === 'state'))
           this.refresher.soon(PAUSE_MS);
+      },
+      onConnection: (isConnected) => {
+        if (isConnected && this.hasFailed) this.refresher.soon(0);
       },
     });
     await this.following.ready;
@@ -53,10 +58,13 @@ export class SummaryModel {
   private async load(): Promise<void> {
     try {
       const list = await listExperiments(NEWEST);
+      this.hasFailed = false;
       this.groups = list.groups;
       this.tellEnded(list.experiments);
     } catch {
-      return; // the sidebar says that the server does not answer; the next change asks again
+      this.hasFailed = true; // the sidebar says that the server does not answer
+      this.refresher.retry();
+      return;
     }
     this.signal.emit();
   }
