@@ -84,10 +84,10 @@ class JobStatus:
     """The state of a job, as its backend reports it.
 
     `state` is PREPARING, RUNNING or a final state. `reason` is in plain words; before the end it is what the job waits
-    for, as the rest of a sentence that begins with the trial. `detail` is the status file's
-    content (exit code, pids, peak memory ...), when there is one. With a `doubt` the state is not known at the moment,
-    for that reason: then `state` means nothing, and the job is polled again later. An unknown state is never LOST.
-    `unreachable` when the doubt is that the job's node does not answer: the job goes on there.
+    for, as the rest of a sentence that begins with the trial. `detail` is the status file's content (exit code, pids,
+    peak memory ...), when there is one. With a `doubt` the state is not known at the moment, for that reason: then
+    `state` means nothing, and the job is polled again later. An unknown state is never LOST. `unreachable` when the
+    doubt is that the job's node does not answer: the job goes on there.
     """
 
     ref: JobRef
@@ -109,9 +109,9 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes of a stream, from `offset`; empty when there is nothing new.
+    """Bytes of a stream, from `offset`; empty when there is nothing new; with a `fault` why it could not be read.
 
-    With a `fault` it could not be read, for that reason; `is_lasting` when reading again is of no use.
+    `is_lasting` when reading again is of no use.
     """
 
     cursor: Cursor

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.space import Distribution
+from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +34,6 @@ class Resources:
 
 
 LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
-
-
-@dataclass(frozen=True, slots=True)
-class EarlyStopOptions:
-    """When an early-stopping rule may begin to judge.
-
-    Attributes:
-        warmup_steps: No trial is stopped before it reports this step.
-        min_trials: How many other trials must have come as far; None: the rule's own number.
-    """
-
-    warmup_steps: int = 0
-    min_trials: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """When an experiment ends before its trials are used up."""
-
-    time_s: float | None = None
-    failures: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from jupyter_autotrain.core.credentials import names_credential
 from jupyter_autotrain.core.hooks import EVENTS, Hook, variables_in
+from jupyter_autotrain.header.choices import OneOf
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.faults import UnfitError, looks_secret
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Duration, OneOf, Text, list_of_words
+from jupyter_autotrain.header.types import Duration, Text, list_of_words
 
 _SECRET_FIELDS = frozenset({"authorization", "proxy-authorization", "cookie"})
 _FORM = "expected its value from the environment, as in `Authorization: Bearer ${MY_TOKEN}`"

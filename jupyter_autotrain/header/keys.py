@@ -11,6 +11,7 @@ from jupyter_autotrain.core.spec import (
     LAUNCHERS,
 )
 from jupyter_autotrain.header.backend_models import BackendForms, backend_field
+from jupyter_autotrain.header.choices import OneOf, ShortForm
 from jupyter_autotrain.header.data_section import DataEntry
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.hooks_section import HookSection
@@ -30,10 +31,8 @@ from jupyter_autotrain.header.types import (
     Count,
     Duration,
     Name,
-    OneOf,
     Patterns,
     Secrets,
-    ShortForm,
     Size,
     Truth,
     VariableName,

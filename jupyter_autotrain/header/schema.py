@@ -15,13 +15,8 @@ from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
-from jupyter_autotrain.core.spec import (
-    Budget,
-    Bundle,
-    EarlyStopOptions,
-    ExperimentSpec,
-    Resources,
-)
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
+from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
 from jupyter_autotrain.header.backend_models import BackendTypes
 from jupyter_autotrain.header.keys import HeaderKeys
 

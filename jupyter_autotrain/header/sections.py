@@ -6,18 +6,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jupyter_autotrain.header.types import (
-    AS_INTEGER,
-    AS_NUMBER,
-    Count,
-    Duration,
-    Few,
-    OneOf,
-    Size,
-    Text,
-    Texts,
-    Workers,
-)
+from jupyter_autotrain.header.choices import OneOf
+from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Size, Text, Texts, Workers
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
 SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")

@@ -7,16 +7,14 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo, WithJsonSchema
-from pydantic_core import CoreSchema, core_schema
+from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from jupyter_autotrain.core.credentials import names_credential
 from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, expected_instead, looks_secret
+from jupyter_autotrain.header.faults import UnfitError, looks_secret
 from jupyter_autotrain.header.quantities import (
     DURATION_FORM,
     RATE_FORM,
@@ -155,54 +153,6 @@ def _variable_text(value: object) -> str:
     if "\0" in text:
         raise UnfitError("expected text without a NUL character")
     return text
-
-
-@dataclass(frozen=True)
-class OneOf:
-    """Annotates text that must be one of `names`; `others` are further spellings of them, in lower case."""
-
-    names: tuple[str, ...]
-    others: tuple[tuple[str, str], ...] = ()
-
-    def read(self, value: object) -> str:
-        """The name that is meant.
-
-        Raises:
-            UnfitError: When none is.
-        """
-        known = {name: name for name in self.names} | dict(self.others)
-        word = str(value) if isinstance(value, str | int) else ""
-        if word.lower() not in known:
-            raise UnfitError(expected_instead(word, self.names))
-        return known[word.lower()]
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.read, handler(source))
-
-    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, object]:
-        return {"type": "string", "enum": list(self.names)}
-
-
-@dataclass(frozen=True)
-class ShortForm:
-    """Annotates a section that one text may stand for: the value of its key `key`, one of `texts`."""
-
-    key: str
-    texts: OneOf
-
-    def read(self, value: object) -> object:
-        """The section that is meant.
-
-        Raises:
-            UnfitError: When the text is none of those known.
-        """
-        return {self.key: self.texts.read(value)} if isinstance(value, str) else value
-
-    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self.read, handler(source))
-
-    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
-        return {"anyOf": [{"type": "string", "enum": list(self.texts.names)}, handler(schema)]}
 
 
 def _quantity(parse: Callable[[str | float], float], form: str) -> Callable[[object], float]:

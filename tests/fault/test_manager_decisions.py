@@ -8,8 +8,8 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.spec import EarlyStopOptions
 from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.core.stop_options import EarlyStopOptions
 from jupyter_autotrain.testing import wait_until
 
 pytestmark = pytest.mark.fault

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import fcntl
-import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +23,13 @@ from jupyter_autotrain.backends.slurm_login import (
     pilots,
     pooled_trials,
     resolution,
+    submit_lock,
 )
 from jupyter_autotrain.backends.slurm_login.batch import BatchFolder, Entry, Task
 from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
 from jupyter_autotrain.core import files
 from jupyter_autotrain.errors import BackendError
 
-_LOCK = "submit.lock"
 _MOST_BYTES = 4 << 20  # of one stream in one answer
 _NOT_SUBMITTED = "its submission waits: Slurm's controller does not answer ({}); it is tried again"
 
@@ -103,7 +101,7 @@ class SlurmController:
         Raises:
             SlurmRefusedError: Slurm refuses them.
         """
-        with self._locked():
+        with submit_lock.held(self._root):
             new = [self._filled(task) for task in tasks if not self._is_known(self._directory(task["directory"]))]
             if not new:
                 return
@@ -152,17 +150,6 @@ class SlurmController:
     def _is_known(self, directory: Path) -> bool:
         return statuses.is_there(directory) or batch.entry_file(self._root, directory).exists()
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One submission at a time, of all processes on this machine."""
-        self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self._root / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(fd)
-
     def _hand_over(self, folder: BatchFolder) -> None:
         """Call `sbatch`, unless it was called and Slurm has the job."""
         number = self._queue.number_of(folder.job_name) if folder.was_tried else ""
@@ -184,7 +171,7 @@ class SlurmController:
 
     def _poll_all(self, directories: Sequence[Path]) -> list[object]:
         if (self._root / pilots.POOLS).exists():
-            with contextlib.suppress(commands.SlurmDownError), self._locked():  # each trial tells of it
+            with contextlib.suppress(commands.SlurmDownError), submit_lock.held(self._root):  # each trial tells of it
                 self._pools.look_after_all()
         return [self.poll(directory) for directory in directories]
 
@@ -225,7 +212,7 @@ class SlurmController:
 
     def _complete(self, directory: Path) -> str:
         """Hand a trial over whose submission was cut short; gives the number of its job."""
-        with self._locked():
+        with submit_lock.held(self._root):
             entry = batch.read_entry(self._root, directory)
             if entry is None or entry["job"]:
                 return "" if entry is None else str(entry["job"])

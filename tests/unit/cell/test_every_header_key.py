@@ -18,7 +18,8 @@ from jupyter_autotrain.cell import submission
 from jupyter_autotrain.client.check import CheckedSpec
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Budget, Bundle, EarlyStopOptions, ExperimentSpec, Resources
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
+from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
 from jupyter_autotrain.errors import HeaderError
 
 SCHEMA = backends.header_schema()

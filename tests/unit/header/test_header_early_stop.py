@@ -3,7 +3,8 @@
 import pytest
 
 from jupyter_autotrain import header
-from jupyter_autotrain.core.spec import Bundle, EarlyStopOptions
+from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.core.stop_options import EarlyStopOptions
 from jupyter_autotrain.errors import HeaderError
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import subprocess
 
-from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.stop_options import Budget
 
 
 def test_a_retry_on_request_takes_an_ended_experiment_up_again(world):

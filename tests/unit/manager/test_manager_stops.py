@@ -6,8 +6,8 @@ import pytest
 
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.core.backend import JobStatus
-from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.stop_options import Budget
 
 
 def test_a_used_up_time_budget_ends_the_running_trials(world):

@@ -9,8 +9,9 @@ import pytest
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.core.spec import Budget, Placement, Resources
+from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.stop_options import Budget
 
 
 def test_an_experiment_runs_all_its_trials_within_its_concurrency(world):

@@ -6,7 +6,8 @@ import pytest
 
 from jupyter_autotrain import tuners
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.spec import Bundle, EarlyStopOptions, ExperimentSpec
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.stop_options import EarlyStopOptions
 from jupyter_autotrain.core.tuner import StopReason
 from jupyter_autotrain.errors import AutotrainError
 

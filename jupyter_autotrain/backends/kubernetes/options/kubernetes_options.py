@@ -20,9 +20,10 @@ from jupyter_autotrain.backends.kubernetes.options.option_types import (
     Word,
 )
 from jupyter_autotrain.backends.kubernetes.options.volume_options import StorageOptions, VolumeOptions
+from jupyter_autotrain.header.choices import OneOf
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, OneOf, Size, Text
+from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Size, Text
 from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 _PULL_POLICY = OneOf(

@@ -8,9 +8,10 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
+from jupyter_autotrain.header.choices import OneOf
 from jupyter_autotrain.header.faults import UnfitError
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import LocalPath, OneOf, Size, Text, Truth
+from jupyter_autotrain.header.types import LocalPath, Size, Text, Truth
 
 
 def _absolute(value: object) -> str:
