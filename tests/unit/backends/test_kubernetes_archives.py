@@ -190,12 +190,12 @@ def job(number: int) -> dict:
 
 
 def code_objects(cluster: Cluster) -> CodeObjects:
-    return CodeObjects(cluster, "lab", "0123456789ab", LABELS)
+    return CodeObjects(cluster, "lab", "0123456789ab", {"labels": LABELS})
 
 
 def test_a_config_map_is_immutable_named_by_content_and_labelled() -> None:
     file = CodeFile("bundle.tar.gz", b"\0code")
-    made = file.manifest("0123456789ab", "lab", LABELS)
+    made = file.manifest("0123456789ab", "lab", {"labels": LABELS})
     assert made["immutable"] is True
     assert base64.b64decode(made["binaryData"]["bundle.tar.gz"]) == b"\0code"
     assert made["metadata"]["labels"] == LABELS

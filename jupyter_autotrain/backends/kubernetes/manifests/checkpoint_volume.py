@@ -41,8 +41,8 @@ def claim(request: WorkloadRequest, *, is_shared: bool) -> JsonObject:
     }
     if text(options, "storage_class"):
         spec["storageClassName"] = text(options, "storage_class")
-    metadata = {"name": request.name, "namespace": request.namespace, "labels": dict(request.labels)}
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec}  # type: ignore[dict-item] # JSON
+    kind = "PersistentVolumeClaim"
+    return {"apiVersion": "v1", "kind": kind, "metadata": request.metadata(), "spec": spec}  # type: ignore[dict-item] # JSON
 
 
 def is_kept(options: JsonObject) -> bool:

@@ -67,8 +67,8 @@ def pod_group(request: WorkloadRequest) -> JsonObject:
     for name, option in (("queue", "queue"), ("priorityClassName", "priority_class")):
         if options.get(option):
             spec[name] = options[option]
-    metadata: JsonObject = {"name": request.name, "namespace": request.namespace, "labels": dict(request.labels)}
-    return {"apiVersion": POD_GROUP.api_version, "kind": POD_GROUP.kind, "metadata": metadata, "spec": spec}
+    kind = POD_GROUP.kind
+    return {"apiVersion": POD_GROUP.api_version, "kind": kind, "metadata": request.metadata(), "spec": spec}
 
 
 def _is_of_kueue(workload: Workload) -> bool:

@@ -18,6 +18,7 @@ LABEL_EXPERIMENT = "jupyter-autotrain/experiment"
 LABEL_TRIAL = "jupyter-autotrain/trial"
 LABEL_ATTEMPT = "jupyter-autotrain/attempt"
 LABEL_CODE = "jupyter-autotrain/code"
+LABELS = frozenset({MANAGED_BY, LABEL_HOME, LABEL_JOB, LABEL_EXPERIMENT, LABEL_TRIAL, LABEL_ATTEMPT})  # of a trial
 LONGEST_NAME = 63  # of a label's value, and of a Service, whose name is a part of a host's
 _VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DIGEST_DIGITS = 10

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
 CONTAINER = "trial"  # of the template; workloads whose controller wants another name rename it
@@ -108,6 +108,17 @@ class WorkloadRequest:
     template: JsonObject
     options: JsonObject = field(default_factory=dict)
     timeout_s: float | None = None
+
+    def metadata(self, name: str = "") -> JsonObject:
+        """The metadata of an object of the trial.
+
+        Args:
+            name: Of the object; "": that of the trial's own one.
+        """
+        found: dict[str, JsonValue] = {
+            "name": name or self.name, "namespace": self.namespace, "labels": dict(self.labels)
+        }  # fmt: skip
+        return {**found, "annotations": dict(self.annotations)} if self.annotations else found
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
+from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import VOLCANO_GROUP
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
@@ -42,7 +43,7 @@ def as_pooled(job: JsonObject, options: JsonObject) -> JsonObject:
     """
     spec = part(job, "spec")
     metadata = part(job, "metadata")
-    pilot_template = json.dumps(_of_pilot(part(spec, "template"), 0.0)["spec"], sort_keys=True)
+    pilot_template = json.dumps(_of_pilot(part(spec, "template"), 0.0), sort_keys=True)
     pool = hashlib.sha256(pilot_template.encode()).hexdigest()[:16]
     own = {POOL: pool, MOST: str(options.get("reuse")), IDLE_S: str(options.get("reuse_idle") or 60.0)}
     named = {**metadata, "annotations": {**part(metadata, "annotations"), **own}}
@@ -71,10 +72,11 @@ def pilot(job: JsonObject, name: str, home: str) -> JsonObject:
         naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: home, naming.LABEL_JOB: name, POOL: pool_of(job)
     }  # fmt: skip
     template = _of_pilot(part(job, "spec", "template"), float(text(job, "metadata", "annotations", IDLE_S)))
-    template["metadata"] = {"labels": labels}
-    metadata: JsonObject = {"name": name, "namespace": text(job, "metadata", "namespace"), "labels": labels}
+    shared = template["metadata"]
+    template["metadata"] = {**shared, "labels": {**shared["labels"], **labels}}
+    metadata = {**template["metadata"], "name": name, "namespace": text(job, "metadata", "namespace")}
     spec = {"backoffLimit": 0, "ttlSecondsAfterFinished": _TTL_S, "template": template}
-    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": cast("JsonObject", spec)}
+    return cast("JsonObject", {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec})
 
 
 def trial_text(job: JsonObject) -> str:
@@ -108,6 +110,7 @@ def state(pods: Sequence[JsonObject]) -> WorkloadState:
 def _of_pilot(template: JsonObject, idle_s: float) -> dict[str, Any]:
     """A pod template without what is of one trial alone."""
     made = cast("dict[str, Any]", copy.deepcopy(dict(template)))
+    made["metadata"] = _shared_metadata(part(made, "metadata"))
     made["spec"].pop("activeDeadlineSeconds", None)
     container = made["spec"]["containers"][0]
     container["env"] = [_variable(one, idle_s) for one in _variables(made) if one.get("name") != places.TRIAL_VARIABLE]
@@ -118,6 +121,13 @@ def _of_pilot(template: JsonObject, idle_s: float) -> dict[str, Any]:
         if sources:
             volume["projected"] = {"sources": [one for one in sources if _is_agent(one)]}
     return made
+
+
+def _shared_metadata(metadata: JsonObject) -> JsonObject:
+    """The labels and annotations of the profile, which all pods have."""
+    labels = {name: value for name, value in part(metadata, "labels").items() if name not in naming.LABELS}
+    annotations = {name: value for name, value in part(metadata, "annotations").items() if name != VOLCANO_GROUP}
+    return {"labels": labels, "annotations": annotations} if annotations else {"labels": labels}
 
 
 def _variables(template: Mapping[str, Any]) -> list[JsonObject]:

@@ -64,22 +64,16 @@ class CodeFile:
     def _digest(self) -> str:
         return hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
 
-    def manifest(
-        self, home: str, namespace: str, labels: Mapping[str, str], owners: Sequence[JsonObject] = ()
-    ) -> JsonObject:
+    def manifest(self, home: str, namespace: str, shared: JsonObject, owners: Sequence[JsonObject] = ()) -> JsonObject:
         """Its ConfigMap.
 
         Args:
             home: The identity of the home.
             namespace: Where it is made.
-            labels: Of the home's objects.
+            shared: Labels and annotations, as in the metadata of a manifest.
             owners: Owner references.
         """
-        metadata: dict[str, JsonValue] = {
-            "name": self.object_name(home),
-            "namespace": namespace,
-            "labels": dict(labels),
-        }
+        metadata: dict[str, JsonValue] = {**shared, "name": self.object_name(home), "namespace": namespace}
         if owners:
             metadata["ownerReferences"] = list(owners)
         data: JsonObject = {self.name: base64.b64encode(self.content).decode()}
@@ -117,14 +111,14 @@ class CodeObjects:
         api: The cluster.
         namespace: Where they are made.
         home: The identity of the home.
-        labels: Of the home's objects.
+        shared: Labels and annotations of all of them, as in the metadata of a manifest.
     """
 
-    def __init__(self, api: ConfigMapApi, namespace: str, home: str, labels: Mapping[str, str]) -> None:
+    def __init__(self, api: ConfigMapApi, namespace: str, home: str, shared: JsonObject) -> None:
         self._api = api
         self._namespace = namespace
         self._home = home
-        self._labels = dict(labels)
+        self._shared = shared
         self._lock = threading.Lock()
         self._made: dict[str, CodeFile] = {}
         self._new_owners: dict[str, list[JsonObject]] = {}
@@ -138,7 +132,7 @@ class CodeObjects:
         name = file.object_name(self._home)
         with self._lock:  # of jobs that begin together one makes it
             if name not in self._made:
-                manifest = file.manifest(self._home, self._namespace, self._labels)
+                manifest = file.manifest(self._home, self._namespace, self._shared)
                 self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)
                 self._made[name] = file
         return name
@@ -183,7 +177,7 @@ class CodeObjects:
             return
         file = self._made.get(name)
         if file is not None:  # its last owner was deleted in between
-            manifest = file.manifest(self._home, self._namespace, self._labels, owners)
+            manifest = file.manifest(self._home, self._namespace, self._shared, owners)
             self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)
 
     def _put_back(self, noted: Mapping[str, list[JsonObject]]) -> None:

@@ -38,8 +38,7 @@ def exported_text(plan: TrialPlan) -> str:
     trial = plan.program.trial
     names = {name: file.object_name(HOME) for name, file in files.items()}
     own = replace(plan.program, home=HOME, config_maps=names)
-    labels = naming.labels_of(trial.job_id, HOME)
-    objects: list[JsonObject] = [file.manifest(HOME, own.namespace, labels) for file in files.values()]
+    objects: list[JsonObject] = [file.manifest(HOME, own.namespace, own.metadata) for file in files.values()]
     secret = own.secret({**dict.fromkeys(trial.secrets, _GIVEN), places.TOKEN_VARIABLE: secrets.token_hex(16)})
     if secret is not None:
         objects.append(secret)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.kubeconfig import Access
-from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume
+from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, pod_template
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import text
 from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
@@ -92,10 +92,12 @@ class Session:
         return trial_needs.secret_values(self.api.get(SECRETS, self.namespace, name)) if name else {}
 
     def _loader_metadata(self) -> JsonObject:
-        return {
-            "namespace": self.namespace,
-            "labels": {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home},
-        }
+        return {"namespace": self.namespace, **self._shared_metadata()}
+
+    def _shared_metadata(self) -> JsonObject:
+        """Labels and annotations of what is no single trial's."""
+        labels = {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home}
+        return pod_template.metadata(self._options, labels, {})
 
     @property
     def namespace(self) -> str:
@@ -123,8 +125,7 @@ class Session:
         namespace = self.namespace
         with self._lock:
             if self._code is None:
-                labels = {naming.MANAGED_BY: naming.MANAGER, naming.LABEL_HOME: self.home}
-                self._code = CodeObjects(self.api, namespace, self.home, labels)
+                self._code = CodeObjects(self.api, namespace, self.home, self._shared_metadata())
             return self._code
 
     def files(self, trial: TrialSpec) -> dict[str, CodeFile]:

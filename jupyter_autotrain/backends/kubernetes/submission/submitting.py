@@ -50,8 +50,7 @@ class Submitter:
             BackendError: The cluster refuses.
         """
         first, *others = program.manifests().objects
-        labels = naming.labels_of(program.trial.job_id, program.home)
-        others += [file.manifest(program.home, self._namespace, labels) for file in more.values()]
+        others += [file.manifest(program.home, self._namespace, program.metadata) for file in more.values()]
         secret = program.secret({**values, places.TOKEN_VARIABLE: secrets.token_hex(16)})
         others += [secret] if secret is not None else []
         try:

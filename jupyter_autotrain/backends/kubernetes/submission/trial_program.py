@@ -116,6 +116,11 @@ class TrialProgram:
         given = cast("Mapping[str, str]", self.options.get("labels") or {})
         return {**given, **naming.labels_of(self.trial.job_id, self.home)}
 
+    @property
+    def metadata(self) -> JsonObject:
+        """The labels and annotations of all its objects."""
+        return pod_template.metadata(self.options, naming.labels_of(self.trial.job_id, self.home), {})
+
     def _min_nodes(self) -> int:
         """An elastic trial goes on while its first node does."""
         return 1 if self.trial.elastic else self.nodes
@@ -173,7 +178,7 @@ class TrialProgram:
         """The Secret with the values of variables that no manifest may hold; None where there are none."""
         if not self.secret_names:
             return None
-        metadata: JsonObject = {"name": self.name, "namespace": self.namespace, "labels": dict(self._labels())}
+        metadata: JsonObject = {**self.metadata, "name": self.name, "namespace": self.namespace}
         data: dict[str, JsonValue] = {name: values[name] for name in self.secret_names if name in values}
         return {
             "apiVersion": "v1", "kind": SECRETS.kind, "metadata": metadata, "type": "Opaque", "stringData": data

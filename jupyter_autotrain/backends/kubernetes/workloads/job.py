@@ -40,7 +40,7 @@ class JobWorkload:
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
         """The Job, and for several nodes the Service that gives them names."""
         job: JsonObject = {
-            "apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": _metadata(request),
+            "apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": request.metadata(),
             "spec": self._spec(request),
         }  # fmt: skip
         return [job] if request.nodes == 1 else [job, _service(request)]
@@ -90,17 +90,6 @@ def _failed_by_itself(pod: JsonObject) -> bool:
     return text(pod, "status", "phase") == "Failed" and not text(pod, "metadata", "deletionTimestamp")
 
 
-def _metadata(request: WorkloadRequest) -> JsonObject:
-    metadata: dict[str, JsonValue] = {
-        "name": request.name,
-        "namespace": request.namespace,
-        "labels": dict(request.labels),
-    }
-    if request.annotations:
-        metadata["annotations"] = dict(request.annotations)
-    return metadata
-
-
 def _template(request: WorkloadRequest) -> JsonObject:
     """The template; pods of several nodes get a host name below the Service, and that of the first of them."""
     if request.nodes == 1:
@@ -117,4 +106,4 @@ def _service(request: WorkloadRequest) -> JsonObject:
     spec: JsonObject = {
         "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {_JOB_NAME: request.name}
     }  # fmt: skip
-    return {"apiVersion": "v1", "kind": "Service", "metadata": _metadata(request), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": request.metadata(), "spec": spec}

@@ -103,8 +103,7 @@ def _launcher_service(request: WorkloadRequest) -> JsonObject:
     selector = {f"{labels}/job-name": request.name, f"{labels}/replica-type": "launcher"}
     spec: dict[str, JsonValue] = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
     spec["ports"] = [{"name": "trial", "port": _PORT}]
-    name = f"{request.name}-launcher"
-    metadata: JsonObject = {"name": name, "namespace": request.namespace, "labels": dict(request.labels)}
+    metadata = request.metadata(f"{request.name}-launcher")
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 

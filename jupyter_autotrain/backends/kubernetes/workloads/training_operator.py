@@ -87,11 +87,8 @@ def _scheduling(request: WorkloadRequest) -> JsonObject:
 
 def job(object_type: ObjectType, request: WorkloadRequest, spec: JsonObject) -> JsonObject:
     """The manifest of an object."""
-    metadata: dict[str, JsonValue] = {"name": request.name, "namespace": request.namespace}
-    metadata["labels"] = dict(request.labels)
-    if request.annotations:
-        metadata["annotations"] = dict(request.annotations)
-    return {"apiVersion": object_type.api_version, "kind": object_type.kind, "metadata": metadata, "spec": spec}
+    kind = object_type.kind
+    return {"apiVersion": object_type.api_version, "kind": kind, "metadata": request.metadata(), "spec": spec}
 
 
 def state(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
