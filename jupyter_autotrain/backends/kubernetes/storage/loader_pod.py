@@ -13,7 +13,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
@@ -31,6 +31,8 @@ from jupyter_autotrain.errors import BackendError
 _CODE = "code"
 _AGENT = "agent"  # unpacked: the image's own folders may be read-only
 _LIFE_S = 6 * 3600
+_REQUESTS: Final = {"cpu": "100m", "memory": "128Mi"}
+_LIMITS: Final = {"cpu": "1", "memory": "512Mi"}  # named for namespaces whose quota asks for it; enough for any volume
 _LOOK_AGAIN_S = 0.2
 _PIECE_BYTES = 32_000  # of one message, as other clients send them
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)  # channels of `exec`
@@ -62,7 +64,7 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
         mounts += [{"name": _CODE, "mountPath": places.CODE}, {"name": _AGENT, "mountPath": places.AGENT}]
     container: dict[str, Any] = {
         "name": CONTAINER, "image": image, "command": [python, "-c", _SLEEP.format(seconds=_LIFE_S)],
-        "volumeMounts": mounts, "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}},
+        "volumeMounts": mounts, "resources": {"requests": _REQUESTS, "limits": _LIMITS},
     }  # fmt: skip
     spec: dict[str, Any] = {
         "restartPolicy": "Never", "activeDeadlineSeconds": _LIFE_S, "automountServiceAccountToken": False,

@@ -11,6 +11,7 @@ import gzip
 import json
 import math
 from collections.abc import Sequence
+from typing import Final
 
 from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import has_volume, with_kept_folder
 from jupyter_autotrain.backends.kubernetes.objects import object_names
@@ -31,6 +32,7 @@ from jupyter_autotrain.errors import BackendError
 BARRIER_PATH = "/mnt/frameworkbarrier"  # the working directory of that image
 _LONGEST_NAME = 50  # pods are `<name>-<role>-<index>`, and a pod's name is its host's
 _BARRIER = "frameworkbarrier"
+_BARRIER_RESOURCES: Final = {"cpu": "100m", "memory": "64Mi"}
 _FOLDER = "node-$(FC_TASKROLE_NAME)-$(FC_TASK_INDEX)"
 _PREPARING = frozenset({"", "AttemptCreationPending", "AttemptCreationRequested", "AttemptPreparing"})
 _STOPPED = frozenset({-210, -220, -230})
@@ -170,11 +172,20 @@ def _pod(request: WorkloadRequest, first_node: int) -> JsonObject:
 
 
 def _add_barrier(spec: dict[str, JsonValue], image: str) -> None:
+    """The barrier, under the rules that the trial's container keeps; what `pod_patch` says of it comes last."""
     first, *others = items(spec, "containers")
     mount: JsonObject = {"name": _BARRIER, "mountPath": BARRIER_PATH}
-    barrier: JsonObject = {"name": _BARRIER, "image": image, "volumeMounts": [mount]}
+    barrier: dict[str, JsonValue] = {
+        "name": _BARRIER, "image": image, "volumeMounts": [mount],
+        "resources": {"requests": _BARRIER_RESOURCES, "limits": _BARRIER_RESOURCES},
+    }  # fmt: skip
+    if part(first, "securityContext"):
+        barrier["securityContext"] = part(first, "securityContext")
+    given = items(spec, "initContainers")
+    for patch in [one for one in given if one.get("name") == _BARRIER]:
+        barrier = {**barrier, **patch, "volumeMounts": [*items(patch, "volumeMounts"), mount]}
     first = {**first, "volumeMounts": [*items(first, "volumeMounts"), mount]}
-    spec["initContainers"] = [*items(spec, "initContainers"), barrier]
+    spec["initContainers"] = [*(one for one in given if one.get("name") != _BARRIER), barrier]
     spec["containers"] = [first, *others]
     spec["volumes"] = [*items(spec, "volumes"), {"name": _BARRIER, "emptyDir": {}}]
 

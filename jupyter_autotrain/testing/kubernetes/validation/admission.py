@@ -11,6 +11,7 @@ from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.defaults import Defaults
 from jupyter_autotrain.testing.kubernetes.validation.immutability import changed_causes, custom_causes
 from jupyter_autotrain.testing.kubernetes.validation.kind_rules import kind_causes, not_base64
+from jupyter_autotrain.testing.kubernetes.validation.pod_security import check_pod_security
 from jupyter_autotrain.testing.kubernetes.validation.present import PresentObjects
 from jupyter_autotrain.testing.kubernetes.validation.quota import check_quota
 from jupyter_autotrain.testing.kubernetes.validation.schema_rules import SchemaRules
@@ -51,6 +52,7 @@ class Rules:
         if causes:
             raise invalid(resource, name, causes)
         if previous is None:
+            check_pod_security(self._store, resource, found)
             check_quota(self._store, resource, found)
 
     def _complete(self, resource: Resource, found: Json, previous: Json | None, *, custom: bool) -> None:

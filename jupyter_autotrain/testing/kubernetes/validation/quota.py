@@ -34,13 +34,10 @@ def _check(store: PresentObjects, resource: Resource, found: Json, quota: Json) 
     present, _ = store.shared_list(resource, found["metadata"]["namespace"])
     counted = [item for item in present if (item.get("status") or {}).get("phase") not in _FINISHED]
     name = found["metadata"]["name"]
-    missing = [key for key in hard if _is_compute(key) and not _specifies(found, key)]
-    if missing:
-        containers = ",".join(item["name"] for item in found["spec"]["containers"])
-        why = f"failed quota: {quota['metadata']['name']}: must specify " + "; ".join(
-            f"{key} for: {containers}" for key in sorted(missing)
-        )
-        raise forbidden(resource, name, why)
+    lacking = {key: _not_specified(found, key) for key in sorted(hard) if _is_compute(key)}
+    told = [f"{key} for: {','.join(names)}" for key, names in lacking.items() if names]
+    if told:
+        raise forbidden(resource, name, f"failed quota: {quota['metadata']['name']}: must specify {'; '.join(told)}")
     _compare(resource, found, counted, quota, hard)
 
 
@@ -70,11 +67,14 @@ def _is_compute(name: str) -> bool:
     return name in ("cpu", "memory", "ephemeral-storage") or name.startswith(("requests.", "limits."))
 
 
-def _specifies(pod: Json, name: str) -> bool:
+def _not_specified(pod: Json, name: str) -> list[str]:
+    """The containers of a pod that do not name a resource, also those that initialize it."""
     kind, resource = _resource(name)
     if "/" in resource:
-        return True  # extended resources may be left out
-    return all(resource in (item["resources"].get(kind) or {}) for item in pod["spec"]["containers"])
+        return []  # extended resources may be left out
+    spec = pod["spec"]
+    containers = [*spec["containers"], *(spec.get("initContainers") or [])]
+    return sorted(item["name"] for item in containers if resource not in (item["resources"].get(kind) or {}))
 
 
 def _resource(name: str) -> tuple[str, str]:
