@@ -11,6 +11,7 @@ import contextlib
 import json
 import logging
 import threading
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, cast
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _WATCH_S = 240
 _SILENT_S = 330.0  # a connection over which nothing came for so long is dead
+_SHORT_S = 1.0  # a watch that ends sooner without any event would be begun again and again
 _FIRST_PAUSE_S = 0.2
 _MOST_PAUSE_S = 5.0
 _GONE = 410
@@ -57,6 +59,8 @@ class WatchedObjects:
         self._objects: dict[str, JsonObject] = {}
         self._by_job: dict[str, dict[str, JsonObject]] = {}
         self._synced = threading.Event()
+        self._tried = threading.Event()  # the first list has come, or it is known why not
+        self._begun_s = time.monotonic()
         self.fault = ""  # why nothing is known of the objects at the moment
 
     def of_job(self, job_label: str) -> list[JsonObject]:
@@ -76,8 +80,9 @@ class WatchedObjects:
             self._by_job.setdefault(naming.job_label(slim), {})[uid] = slim
 
     def wait_until_listed(self, timeout_s: float) -> bool:
-        """Wait for the first list; False when it does not come in time."""
-        return self._synced.wait(timeout_s)
+        """Wait for the first list; False when it cannot be had, or has not come so long after the watch began."""
+        self._tried.wait(max(self._begun_s + timeout_s - time.monotonic(), 0.0))
+        return self._synced.is_set()
 
     async def run(self) -> None:
         """List and watch, until cancelled."""
@@ -86,8 +91,11 @@ class WatchedObjects:
         while True:
             try:
                 version = version or await self._list()
+                begun_s = time.monotonic()
+                before = version
                 version = await self._watch(version)
-                pause_s = _FIRST_PAUSE_S
+                ended_at_once = version == before and time.monotonic() - begun_s < _SHORT_S
+                pause_s = await _wait(pause_s) if ended_at_once else _FIRST_PAUSE_S
             except ApiRefusedError as error:
                 self._note(error)
                 version = ""
@@ -99,11 +107,13 @@ class WatchedObjects:
             except Exception as error:  # noqa: BLE001 - whatever it is: it is listed anew, and shown meanwhile
                 _log.exception("the watch of %s is begun again", self._path)
                 self.fault = f"what the cluster says cannot be read: {error!r}"
+                self._tried.set()
                 version = ""
                 pause_s = await _wait(pause_s)
 
     def _note(self, error: AutotrainError) -> None:
         self.fault = error.found.rstrip(".")
+        self._tried.set()
 
     async def _list(self) -> str:
         items, version = await self._api.alist(self._path, selectors(self._selector), self._slim)
@@ -114,6 +124,7 @@ class WatchedObjects:
             self._put(one)
         self.fault = ""
         self._synced.set()
+        self._tried.set()
         return version
 
     async def _watch(self, version: str) -> str:

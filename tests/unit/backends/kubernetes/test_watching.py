@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -13,8 +14,10 @@ import pytest
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.access.kubeconfig import Access
+from jupyter_autotrain.backends.kubernetes.following import watching
 from jupyter_autotrain.backends.kubernetes.following.watching import WatchedObjects
 from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
+from jupyter_autotrain.errors import BackendUnavailableError
 
 
 def pod(name: str) -> dict[str, Any]:
@@ -113,3 +116,43 @@ def test_an_event_that_cannot_be_read_begins_the_watch_again() -> None:
     told: list[str] = []
     run_until(server, lambda one, _: told.append(one["metadata"]["name"]), lambda: "p9" in told)
     assert told.count("p0") == 2  # listed anew
+
+
+class GoneServer(Server):
+    """Does not answer."""
+
+    async def arequest(self, *_: Any, **__: Any) -> Any:
+        raise BackendUnavailableError("The API server does not answer: connection refused.")
+
+
+def test_what_cannot_be_listed_is_not_waited_for() -> None:
+    server = GoneServer()
+    watched = WatchedObjects(server, PODS, "default", "", lambda *_: None, lambda one: one)
+    running = server.loop.start(watched.run())
+    begun_s = time.monotonic()
+    for _ in range(30):
+        assert not watched.wait_until_listed(15.0)
+    assert time.monotonic() - begun_s < 10.0
+    assert "connection refused" in watched.fault
+    running.cancel()
+    server.close()
+
+
+def test_watches_that_end_at_once_are_not_begun_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As behind a proxy that ends what it does not know."""
+    pauses: list[float] = []
+
+    async def wait(pause_s: float) -> float:
+        pauses.append(pause_s)
+        await asyncio.sleep(0)
+        return pause_s * 2
+
+    class Proxy(Server):
+        @staticmethod
+        async def pieces(answer: Any) -> AsyncIterator[bytes]:
+            for event in answer:
+                yield event
+
+    monkeypatch.setattr(watching, "_wait", wait)
+    run_until(Proxy(), lambda *_: None, lambda: len(pauses) >= 3)
+    assert pauses[:3] == [0.2, 0.4, 0.8]
