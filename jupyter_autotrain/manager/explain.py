@@ -6,7 +6,8 @@ somewhere else, and it stays after the manager has ended.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
@@ -17,6 +18,8 @@ from jupyter_autotrain.store import Store
 
 _BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
 _MOST_WARNINGS = 10
+_MOST_NUMBERS = 5
+_STEP = re.compile(r"; its last report was of step \S+| after step \S+")  # may differ among trials that fail alike
 _NO_MANAGER = "No manager runs; the next command that needs one starts it, and nothing is lost."
 
 
@@ -39,9 +42,9 @@ def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> lis
         failures.insert(0, held)
     active = [trial for trial in trials if not trial.state.is_final]
     if not record.state.is_final and not status(home).alive:
-        waits = [f"Trial {t.number} {known[t.number]}." for t in active if t.number in known]
+        waits = _once((t.number, known[t.number]) for t in active if t.number in known)
         return [*failures, *waits, _NO_MANAGER]
-    waits = [f"Trial {t.number} {_wait(t, known)}." for t in active if _wait(t, known)]
+    waits = _once((t.number, _wait(t, known)) for t in active if _wait(t, known))
     waits += _placements(store, record, active)
     not_created = _not_created(record, trials)
     ended = [f"{record.reason[0].upper()}{record.reason[1:]}."] if record.reason else []
@@ -53,13 +56,33 @@ def _failures(store: Store, record: ExperimentRecord, trials: list[TrialRecord])
     # The reason of a cell that raised has its step; that of a killed one has not.
     lacks_step = any(" after step " not in trial.reason for trial in bad)
     steps = store.last_steps(record.id) if lacks_step else {}
-    return [_failure(trial, steps.get((trial.number, trial.attempt))) for trial in bad]
+    return _once((trial.number, _failure(trial, steps.get((trial.number, trial.attempt)))) for trial in bad)
 
 
 def _failure(trial: TrialRecord, step: int | None) -> str:
     reason = (trial.reason or "for no known reason").rstrip(".").removeprefix("Lost: ")
     after = "" if step is None or " after step " in reason else f"; its last report was of step {step}"
-    return f"Trial {trial.number} {trial.state.lower()}: {reason}{after}."
+    return f"{trial.state.lower()}: {reason}{after}"
+
+
+def _once(told: Iterable[tuple[int, str]]) -> list[str]:
+    """A sentence for each text that is told of trials, about the first of them; the others are named."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for number, text in told:
+        groups.setdefault(_STEP.sub("", text), []).append((number, text))
+    return [_sentence(same) for same in groups.values()]
+
+
+def _sentence(same: Sequence[tuple[int, str]]) -> str:
+    number, text = same[0]
+    sentence = f"Trial {number} {text}."
+    others = [str(other) for other, _ in same[1:]]
+    if not others:
+        return sentence
+    more = len(others) - _MOST_NUMBERS
+    shown = others if more <= 0 else [*others[:_MOST_NUMBERS], f"{more} more"]
+    named = " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return f"{sentence} Likewise {'trial' if len(others) == 1 else 'trials'} {named}."
 
 
 def _placements(store: Store, record: ExperimentRecord, active: list[TrialRecord]) -> list[str]:
@@ -69,7 +92,7 @@ def _placements(store: Store, record: ExperimentRecord, active: list[TrialRecord
     changes = store.state_changes(record.id)
     reasons = {change.number: change.reason for change in changes if change.state is TrialState.PREPARING}
     placed = [trial for trial in active if trial.placement.backend and reasons.get(trial.number)]
-    return [f"Trial {trial.number} was put on {reasons[trial.number]}." for trial in placed]
+    return _once((trial.number, f"was put on {reasons[trial.number]}") for trial in placed)
 
 
 def _wait(trial: TrialRecord, known: Mapping[int, str]) -> str:

@@ -92,6 +92,19 @@ def test_failed_trials_tell_their_cause(lived_in):
     assert say(lived_in, experiment) == ["Trial 1 failed: ValueError: no (cell 3, line 7)."]
 
 
+def test_what_many_trials_fail_by_is_told_once(lived_in):
+    experiment = lived_in.submit(trials=9, concurrency=9)
+    lived_in.step()
+    for number in range(1, 10):
+        reason = "ValueError: no" if number == 4 else f"KeyError: 'x' (cell 3, line 7) after step {number}"
+        lived_in.backend.job(number).end(TrialState.FAILED, reason)
+    lived_in.step(20)
+    assert say(lived_in, experiment)[:2] == [
+        "Trial 1 failed: KeyError: 'x' (cell 3, line 7) after step 1. Likewise trials 2, 3, 5, 6, 7 and 2 more.",
+        "Trial 4 failed: ValueError: no.",
+    ]
+
+
 def test_without_a_manager_nothing_is_said_to_be_about_to_start(world):
     experiment = world.submit()
     assert say(world, experiment) == [
