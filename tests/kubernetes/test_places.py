@@ -78,10 +78,12 @@ def ended(backend: KubernetesBackend, ref: JobRef) -> tuple[JobStatus, str]:
     return backend.poll([ref])[0], "".join(texts)
 
 
+@pytest.mark.parametrize(("owner", "mode"), [(0, 0o777), (1000, 0o755)])
 def test_a_user_other_than_root_keeps_checkpoints_on_the_volume(
-    cluster: KubernetesLab, home: Home, shared: Path
+    cluster: KubernetesLab, home: Home, shared: Path, owner: int, mode: int
 ) -> None:
-    shared.chmod(0o777)
+    shared.chmod(mode)
+    os.chown(shared, owner, owner)
     shared.parent.chmod(0o755)
     options = {"storage": {"host_path": str(shared)}, "security_context": {"runAsUser": 1000, "runAsGroup": 1000}}
     with backend_on(cluster, home, **options) as backend:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes.manifests import volumes
+from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import with_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadRequest
@@ -50,13 +51,16 @@ def is_kept(options: JsonObject) -> bool:
     return options.get("checkpoint") is not None or has_volume(options)
 
 
-def with_kept_folder(template: JsonObject, request: WorkloadRequest, node: str) -> JsonObject:
+def with_kept_folder(
+    template: JsonObject, request: WorkloadRequest, node: str, env: Sequence[JsonObject] = ()
+) -> JsonObject:
     """The template with the folder of everything that a pod makes on a volume, one for each node.
 
     Args:
         template: With a folder that ends with its pod, or with one that is kept already.
         request: The trial.
         node: The node's name in that folder, with `$(VARIABLE)` of the container.
+        env: Those variables, where the controller sets them in main containers alone.
     """
     volume = volumes.storage_volume(request.options)
     prefix = text(request.options, "storage", "sub_path") if volume is not None else ""
@@ -78,7 +82,7 @@ def with_kept_folder(template: JsonObject, request: WorkloadRequest, node: str) 
     kept = [mount for mount in items(first, "volumeMounts") if mount.get("mountPath") not in paths]
     named = [one for one in items(spec, "volumes") if one.get("name") not in {volume["name"], *_unused(first, kept)}]
     changed = {"containers": [{**first, "volumeMounts": [*kept, *wanted]}, *others], "volumes": [*named, volume]}
-    return {**template, "spec": {**spec, **changed}}
+    return with_volume_folders({**template, "spec": {**spec, **changed}}, str(volume["name"]), env)
 
 
 def _mount(volume: JsonObject, path: str, more: JsonObject) -> JsonObject:

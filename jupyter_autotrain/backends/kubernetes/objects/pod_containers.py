@@ -45,3 +45,8 @@ def value_variable(name: str, value: str) -> JsonObject:
 def label_variable(name: str, label: str) -> JsonObject:
     """A variable of a container that holds a label of its pod."""
     return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.labels['{label}']"}}}
+
+
+def annotation_variable(name: str, annotation: str) -> JsonObject:
+    """A variable of a container that holds an annotation of its pod."""
+    return {"name": name, "valueFrom": {"fieldRef": {"fieldPath": f"metadata.annotations['{annotation}']"}}}

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import VOLCANO_GROUP
+from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import without_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
@@ -109,7 +110,7 @@ def state(pods: Sequence[JsonObject]) -> WorkloadState:
 
 def _of_pilot(template: JsonObject, idle_s: float) -> dict[str, Any]:
     """A pod template without what is of one trial alone."""
-    made = cast("dict[str, Any]", copy.deepcopy(dict(template)))
+    made = cast("dict[str, Any]", copy.deepcopy(dict(without_volume_folders(template))))
     made["metadata"] = _shared_metadata(part(made, "metadata"))
     made["spec"].pop("activeDeadlineSeconds", None)
     container = made["spec"]["containers"][0]

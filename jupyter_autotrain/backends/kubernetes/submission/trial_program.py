@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
-from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, pod_template, trial_manifests
+from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, pod_template, trial_manifests, volumes
 from jupyter_autotrain.backends.kubernetes.manifests.patching import Patched
 from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram
+from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import with_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, SECRETS
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
@@ -126,7 +127,7 @@ class TrialProgram:
         return 1 if self.trial.elastic else self.nodes
 
     def _template(self) -> Patched:
-        volumes: list[JsonObject] = [
+        own: list[JsonObject] = [
             code_objects.volume(_CODE_VOLUME, self.config_maps),
             {"name": _AGENT_VOLUME, "emptyDir": {"medium": "Memory", "sizeLimit": _AGENT_SIZE}},
             {"name": _RUN_VOLUME, "emptyDir": {}},
@@ -143,12 +144,13 @@ class TrialProgram:
             env=self._variables(),
             secret=self.name if self.secret_names else "",
             secret_variables=self.secret_names,
-            volumes=[*volumes, *self.more_volumes],
+            volumes=[*own, *self.more_volumes],
             mounts=[*mounts, *self.more_mounts],
             references=self.more_variables,
             grace_s=_GRACE_S,
         )
-        return pod_template.pod_template(self.trial, self.options, program, self._labels())
+        done = pod_template.pod_template(self.trial, self.options, program, self._labels())
+        return replace(done, result=with_volume_folders(done.result, volumes.STORAGE))
 
     def _variables(self) -> dict[str, str]:
         variables = self.workload.node_variables

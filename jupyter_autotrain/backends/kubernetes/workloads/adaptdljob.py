@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import claim, is_kept, with_kept_folder
 from jupyter_autotrain.backends.kubernetes.objects import object_names
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text, value
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import annotation_variable
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
     NodeVariables,
     ObjectType,
@@ -23,6 +24,7 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - AdaptDL mounts a volume of its own there
+_RANK_ANNOTATION = "adaptdl/rank"
 _LONGEST_NAME = 50  # host names are `<name>-<group>-<rank>`
 
 
@@ -50,7 +52,8 @@ class AdaptDLJob:
         template = _without_shared_memory(request.template)
         has_claim = request.options.get("checkpoint") is not None
         if is_kept(request.options):
-            template = with_kept_folder(template, request, f"node-$({self.node_variables.rank})")
+            rank = annotation_variable(self.node_variables.rank, _RANK_ANNOTATION)
+            template = with_kept_folder(template, request, f"node-$({self.node_variables.rank})", [rank])
         job: JsonObject = {
             "apiVersion": self.object_type.api_version,
             "kind": self.object_type.kind,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import without_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, part, text
 from jupyter_autotrain.backends.kubernetes.objects.object_names import dns_label
 from jupyter_autotrain.backends.kubernetes.objects.pod_containers import main_container, value_variable
@@ -60,6 +62,7 @@ class TrainJobWorkload:
         Raises:
             BackendError: A TrainJob cannot carry what the options ask for.
         """
+        request = replace(request, template=without_volume_folders(request.template))  # no release takes containers
         self._check(request)
         spec: dict[str, JsonValue] = {
             "runtimeRef": {"apiGroup": GROUP, "kind": self.runtime.kind, "name": self.runtime.name},

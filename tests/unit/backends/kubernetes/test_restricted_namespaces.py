@@ -88,7 +88,7 @@ def test_long_running_pods_and_the_pod_that_writes_to_a_volume_are_allowed_there
 def test_a_patch_of_the_barrier_is_merged_into_it() -> None:
     patch = {"spec": {"initContainers": [{"name": "frameworkbarrier", "imagePullPolicy": "Always"}]}}
     (spec,) = specs_of(Framework(), pod_patch=patch)
-    (barrier,) = spec["initContainers"]
+    (barrier,) = (one for one in spec["initContainers"] if one["name"] == "frameworkbarrier")
     assert barrier["imagePullPolicy"] == "Always"
     assert barrier["image"]
     assert barrier["volumeMounts"] == [{"name": "frameworkbarrier", "mountPath": "/mnt/frameworkbarrier"}]
