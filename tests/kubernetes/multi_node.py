@@ -21,7 +21,17 @@ from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operat
 from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
 from tests.kubernetes.kubeconfigs import load_once
 
-KINDS = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1", "MPIJob v1", "TFJob", "PaddleJob", "Framework")
+KINDS = (
+    "Job",
+    "PyTorchJob",
+    "TrainJob",
+    "MPIJob v2beta1 of 0.8",
+    "MPIJob v2beta1 of 0.4",
+    "MPIJob v1",
+    "TFJob",
+    "PaddleJob",
+    "Framework",
+)
 _MADE = (
     PODS, JOBS, SERVICES, SECRETS, CONFIG_MAPS, trainer.TRAINJOBS, trainer.JOBSETS, training_operator.PYTORCHJOBS,
     training_operator.TFJOBS, training_operator.PADDLEJOBS, training_operator.MPIJOBS, FRAMEWORKS,
@@ -41,9 +51,10 @@ class MultiNode:
 
     def __init__(self, cluster: KubernetesLab, home: Home, kind: str, **options: Any) -> None:
         name, _, version = kind.partition(" ")
+        _, _, release = version.partition(" of ")
         self.store = cluster.store
         self.home = home
-        kubeflow.install(self.store, has_mpi_operator=version == "v2beta1")
+        kubeflow.install(self.store, mpi_operator=release)
         made = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", **options}
         context = BackendContext(home)
         self.backend: KubernetesBackend

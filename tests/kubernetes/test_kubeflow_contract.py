@@ -25,7 +25,7 @@ class OnKubeflow(ClusterContract):
     group = "kubeflow.org"
 
     def prepare(self, lab: KubernetesLab) -> None:
-        kubeflow.install(lab.store, has_mpi_operator=True)
+        kubeflow.install(lab.store, mpi_operator="0.8")
 
 
 class TestPyTorchJob(OnKubeflow):

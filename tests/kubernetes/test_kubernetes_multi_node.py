@@ -25,7 +25,7 @@ IS_LONG = os.environ.get("AUTOTRAIN_LONG_TESTS", "") not in ("", "0")
 long = pytest.mark.skipif(not IS_LONG, reason="takes long: set AUTOTRAIN_LONG_TESTS=1")
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 OF_TORCH = ("Job", "PyTorchJob", "TrainJob", "Framework")
-OF_MPI = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1", "MPIJob v1")
+OF_MPI = ("Job", "PyTorchJob", "TrainJob", "MPIJob v2beta1 of 0.8", "MPIJob v1")
 
 RANKS = """
 import os
@@ -77,7 +77,7 @@ def make(cluster: KubernetesLab, tmp_path: Path) -> Iterator[Callable[..., Multi
         one.backend.close()
 
 
-@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("Job", "PyTorchJob", "MPIJob v2beta1"))
+@pytest.mark.parametrize("kind", KINDS if IS_LONG else ("Job", "PyTorchJob", "MPIJob v2beta1 of 0.8", KINDS[4]))
 def test_ranks_of_two_nodes_know_each_other_and_report_together(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)
     ref = trials.submit(RANKS, workers=2)

@@ -40,7 +40,7 @@ def install(
     release: str = trainer.RELEASES[-1],
     has_trainer: bool = True,
     has_training_operator: bool = True,
-    has_mpi_operator: bool = False,
+    mpi_operator: str = "",
 ) -> None:
     """Serve these operators' kinds, and no other ones of Kubeflow.
 
@@ -49,7 +49,8 @@ def install(
         release: Of Kubeflow Trainer.
         has_trainer: Kubeflow Trainer, with its stock runtime.
         has_training_operator: The training operator (`v1`).
-        has_mpi_operator: The MPI operator (`v2beta1`), which takes the place of the other's MPIJob.
+        mpi_operator: The release, 0.4 or 0.8, of the MPI operator (`v2beta1`), which takes the place of the other's
+            MPIJob; "": there is none.
     """
     remove(store)
     schemas: dict[Resource, Json] = {}
@@ -57,9 +58,9 @@ def install(
         schemas |= trainer.schemas(release)
     if has_training_operator:
         schemas |= training_operator.schemas()
-    if has_mpi_operator:
+    if mpi_operator:
         schemas.pop(training_operator.MPIJOBS_V1, None)
-        schemas |= training_operator.mpi_operator_schemas()
+        schemas |= training_operator.mpi_operator_schemas(mpi_operator)
     for resource, schema in schemas.items():
         store.resources.add(resource, schema)
     store.admission.append(KubeflowAdmission(store))

@@ -208,8 +208,9 @@ def test_an_mpijob_runs_in_its_launcher_too_where_the_server_knows_that() -> Non
     for known in (True, False):
         leaves = {"runLauncherAsWorker": {}} if known else {"slotsPerWorker": {}}
         cluster = Cluster(MPI, schemas={MPI: fields("spec", **leaves)})
-        (found,) = rendered(chosen(cluster, "mpi"), {}, launcher="mpi", nodes=2)
+        found, *services = rendered(chosen(cluster, "mpi"), {}, launcher="mpi", nodes=2)
         assert ("runLauncherAsWorker" in found["spec"]) is known
+        assert bool(services) is not known  # else the operator names the launcher
 
 
 def test_the_options_take_a_kind_in_any_letter_case_and_refuse_an_unknown_one() -> None:

@@ -256,7 +256,7 @@ def test_a_paddlejob_ends_when_all_workers_have(cluster: Cluster) -> None:
 
 @pytest.mark.parametrize("is_worker", [True, False])
 def test_an_mpijob_of_the_mpi_operator_has_a_launcher_job_and_workers(cluster: Cluster, is_worker: bool) -> None:
-    kubeflow.install(cluster.store, has_mpi_operator=True)
+    kubeflow.install(cluster.store, mpi_operator="0.8" if is_worker else "0.4")
     workload = MPIJobWorkload(launcher_is_worker=is_worker)
     name = cluster.create(workload, PLAIN, launcher="mpi", nodes=3)
     pods = cluster.pods(3, workload.pod_selector(name))
@@ -264,7 +264,11 @@ def test_an_mpijob_of_the_mpi_operator_has_a_launcher_job_and_workers(cluster: C
     workers = [pods[f"{name}-worker-{index}"] for index in range(2)]
     numbers = [cluster.labels(pod)["replica-index"] for pod in workers]
     assert numbers == (["1", "2"] if is_worker else ["0", "1"])
-    assert {pod["spec"]["subdomain"] for pod in pods.values()} == {name}
+    assert {pod["spec"]["subdomain"] for pod in pods.values()} == {name if is_worker else f"{name}-worker"}
+    named = {one["metadata"]["name"]: one["spec"]["selector"] for one in cluster.store.list(SERVICES, TEAM)[0]}
+    own = launcher["metadata"]["labels"]
+    reached = [service for service, selector in named.items() if selector.items() <= own.items()]
+    assert reached == [name if is_worker else f"{name}-launcher"]
     assert launcher["spec"]["hostname"] == f"{name}-launcher"
     assert variables(launcher)["K_MPI_JOB_ROLE"] == "launcher"
     assert ("NVIDIA_DRIVER_CAPABILITIES" in variables(launcher)) is not is_worker
@@ -279,7 +283,7 @@ def test_an_mpijob_of_the_mpi_operator_has_a_launcher_job_and_workers(cluster: C
 
 
 def test_an_mpijob_whose_launcher_failed_is_not_tried_again(cluster: Cluster) -> None:
-    kubeflow.install(cluster.store, has_mpi_operator=True)
+    kubeflow.install(cluster.store, mpi_operator="0.8")
     workload = MPIJobWorkload()
     name = cluster.create(workload, launcher="mpi")
     (launcher,) = cluster.pods(1)

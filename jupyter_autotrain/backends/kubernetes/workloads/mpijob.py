@@ -8,6 +8,7 @@ node 0 and decides the end of the trial.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from jupyter_autotrain.backends.kubernetes.access.served import Served, properties
 from jupyter_autotrain.backends.kubernetes.objects.fields import part
@@ -28,6 +29,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 MPIJOB = ObjectType(training_operator.GROUP, "v2beta1", "mpijobs", "MPIJob")
 MPIJOB_V1 = ObjectType(training_operator.GROUP, "v1", "mpijobs", "MPIJob")
 _CONTAINER = "mpi"
+_ROLES: Final = {"v1": "replica-type", "v2beta1": "job-role"}  # the labels that say which pod is the launcher
 _PORT = 29500  # a Service has one; names are all that is needed of it
 
 
@@ -53,7 +55,7 @@ class MPIJobWorkload:
         return dns_label(job_id, home, training_operator.LONGEST_NAME)
 
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The manifest; for `v1`, whose operator makes no Service, the one of the launcher too."""
+        """The manifest; where the operator makes no Service for the launcher, that too."""
         specs = {"Launcher": self._launcher(request)}
         if request.nodes > 1:
             specs["Worker"] = self._workers(request)
@@ -62,12 +64,16 @@ class MPIJobWorkload:
             "runPolicy": training_operator.run_policy(request, backoff_limit=0),  # its launcher is a Job: 6 tries
             "mpiReplicaSpecs": specs,
         }
-        if self.object_type == MPIJOB_V1:
-            found = training_operator.job(self.object_type, request, spec)
-            return [found] if request.nodes == 1 else [found, _launcher_service(request)]
-        if self.launcher_is_worker:
+        if self._is_named_by_operator:
             spec["runLauncherAsWorker"] = True
-        return [training_operator.job(self.object_type, request, spec)]
+        found = training_operator.job(self.object_type, request, spec)
+        needs_service = request.nodes > 1 and not self._is_named_by_operator
+        return [found, self._launcher_service(request)] if needs_service else [found]
+
+    @property
+    def _is_named_by_operator(self) -> bool:
+        """Whether the operator's Service has the launcher; that of releases before 0.5 has the workers alone."""
+        return self.object_type == MPIJOB and self.launcher_is_worker
 
     def _launcher(self, request: WorkloadRequest) -> JsonObject:
         env = [value_variable(RANK_VARIABLE, "0"), self._first_address(request)]
@@ -78,15 +84,23 @@ class MPIJobWorkload:
         return training_operator.replicas(template, _CONTAINER, 1, "Never", env)
 
     def _workers(self, request: WorkloadRequest) -> JsonObject:
-        is_counted = self.object_type == MPIJOB and self.launcher_is_worker
-        offset = value_variable(OFFSET_VARIABLE, "0" if is_counted else "1")
+        offset = value_variable(OFFSET_VARIABLE, "0" if self._is_named_by_operator else "1")
         env = [training_operator.rank_by_label(), offset, self._first_address(request)]
         return training_operator.replicas(request.template, _CONTAINER, request.nodes - 1, "Never", env)
 
     def _first_address(self, request: WorkloadRequest) -> JsonObject:
-        """The launcher in the operator's Service; of `v1` the Service that comes with the object."""
-        domain = "" if self.object_type == MPIJOB_V1 else f".{request.name}"
+        """The launcher in the operator's Service, else the Service that comes with the object."""
+        domain = f".{request.name}" if self._is_named_by_operator else ""
         return value_variable(FIRST_ADDRESS_VARIABLE, f"{request.name}-launcher{domain}")
+
+    def _launcher_service(self, request: WorkloadRequest) -> JsonObject:
+        """A headless Service that has the launcher alone."""
+        role = _ROLES[self.object_type.version]
+        selector = {"training.kubeflow.org/job-name": request.name, f"training.kubeflow.org/{role}": "launcher"}
+        spec: dict[str, JsonValue] = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
+        spec["ports"] = [{"name": "trial", "port": _PORT}]
+        metadata = request.metadata(f"{request.name}-launcher")
+        return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
     def pod_selector(self, name: str) -> str:
         """By the operator's label."""
@@ -95,16 +109,6 @@ class MPIJobWorkload:
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
         """By its conditions."""
         return training_operator.state(found, pods)
-
-
-def _launcher_service(request: WorkloadRequest) -> JsonObject:
-    """A headless Service that has the launcher alone."""
-    labels = "training.kubeflow.org"
-    selector = {f"{labels}/job-name": request.name, f"{labels}/replica-type": "launcher"}
-    spec: dict[str, JsonValue] = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
-    spec["ports"] = [{"name": "trial", "port": _PORT}]
-    metadata = request.metadata(f"{request.name}-launcher")
-    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 
 def served_mpijob(served: Served) -> MPIJobWorkload:

@@ -68,15 +68,27 @@ class MPIJobController(JobController):
 
     def _make_common(self, job: Json) -> None:
         name = job["metadata"]["name"]
-        selector = {key: value for key, value in self._labels(job, "").items() if value}
+        role = "worker" if self._is_old() else ""
+        selector = {key: value for key, value in self._labels(job, role).items() if value}
         is_worker = bool(job["spec"].get("runLauncherAsWorker"))
         service = {"clusterIP": "None", "selector": selector, "publishNotReadyAddresses": is_worker}
-        self.make(SERVICES, job, {"metadata": {"name": name, "labels": {"app": name}}, "spec": service})
-        data = {"hostfile": hostfile(job), "discover_hosts.sh": "#!/bin/sh\n"}
+        domain = self._domain(job)
+        self.make(SERVICES, job, {"metadata": {"name": domain, "labels": {"app": name}}, "spec": service})
+        data = {"hostfile": hostfile(job, domain), "discover_hosts.sh": "#!/bin/sh\n"}
         self.make(CONFIG_MAPS, job, {"metadata": {"name": f"{name}-config", "labels": {"app": name}}, "data": data})
         key = base64.b64encode(secrets.token_bytes(64)).decode()
         body = {"type": "kubernetes.io/ssh-auth", "data": {"ssh-privatekey": key, "ssh-publickey": key}}
         self.make(SECRETS, job, {"metadata": {"name": f"{name}-ssh", "labels": {"app": name}}, **body})
+
+    def _is_old(self) -> bool:
+        """Whether it is a release before 0.5."""
+        schema = self.store.resources.schema(MPIJOBS) or {}
+        return "runLauncherAsWorker" not in schema["properties"]["spec"]["properties"]
+
+    def _domain(self, job: Json) -> str:
+        """The Service below which all pods have their names; that of an old release has the workers alone."""
+        name: str = job["metadata"]["name"]
+        return f"{name}-worker" if self._is_old() else name
 
     def _template(self, job: Json, role: str) -> Json:
         """The pod template of a role, with what both have."""
@@ -88,7 +100,7 @@ class MPIJobController(JobController):
         pod["restartPolicy"] = (
             "Never" if spec.get("restartPolicy") == "ExitCode" else spec.get("restartPolicy", "Never")
         )
-        pod["subdomain"] = job["metadata"]["name"]
+        pod["subdomain"] = self._domain(job)
         paths = (("ssh-privatekey", "id_rsa"), ("ssh-publickey", "id_rsa.pub"), ("ssh-publickey", "authorized_keys"))
         items = [{"key": key, "path": path} for key, path in paths]
         secret = {"secretName": f"{job['metadata']['name']}-ssh", "defaultMode": 0o600, "items": items}
@@ -175,7 +187,7 @@ class MPIJobController(JobController):
             self.condition(job, status, "Running", f"MPIJob {name} is running.")
 
 
-def hostfile(job: Json) -> str:
+def hostfile(job: Json, subdomain: str) -> str:
     """Which hosts `mpirun` may use, with how many ranks each."""
     spec = job["spec"]
     name = job["metadata"]["name"]
@@ -183,7 +195,7 @@ def hostfile(job: Json) -> str:
     count = spec["mpiReplicaSpecs"].get("Worker", {"replicas": 0}).get("replicas", 1)
     hosts = [f"{name}-launcher"] if spec.get("runLauncherAsWorker") else []
     hosts += [f"{name}-worker-{index}" for index in range(count)]
-    domain = f"{name}.{job['metadata']['namespace']}.svc"
+    domain = f"{subdomain}.{job['metadata']['namespace']}.svc"
     return "".join(f"{host}.{domain} slots={slots}\n" for host in hosts)
 
 

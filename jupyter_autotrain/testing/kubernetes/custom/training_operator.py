@@ -1,4 +1,4 @@
-"""The kinds of Kubeflow's training operator (release 1.9) and of the MPI operator (0.8)."""
+"""The kinds of Kubeflow's training operator (release 1.9) and of the MPI operator (0.4, 0.8)."""
 
 from __future__ import annotations
 
@@ -75,13 +75,20 @@ def schemas() -> dict[Resource, Json]:
     }
 
 
-def mpi_operator_schemas() -> dict[Resource, Json]:
-    """The schema of the MPI operator's kind."""
+def mpi_operator_schemas(release: str) -> dict[Resource, Json]:
+    """The schema of the MPI operator's kind.
+
+    Args:
+        release: 0.4 or 0.8.
+    """
+    later: dict[str, Json] = {
+        "launcherCreationPolicy": {**enum("AtStartup", "WaitForWorkersReady"), "default": "AtStartup"},
+        "runLauncherAsWorker": {"type": "boolean", "default": False},
+    }
     mpijob = _job(
         "mpiReplicaSpecs",
-        launcherCreationPolicy={**enum("AtStartup", "WaitForWorkersReady"), "default": "AtStartup"},
+        **(later if release == "0.8" else {}),
         mpiImplementation={**enum("OpenMPI", "Intel", "MPICH"), "default": "OpenMPI"},
-        runLauncherAsWorker={"type": "boolean", "default": False},
         slotsPerWorker={"type": "integer", "default": 1},
         sshAuthMountPath={"type": "string", "default": "/root/.ssh"},
     )
