@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from types import SimpleNamespace
 from urllib.parse import urlsplit
 
@@ -13,7 +14,7 @@ from jupyter_autotrain.store import Store
 from tests.browser.filled_home import FilledHome
 from tests.browser.jupyter_lab import running_lab
 from tests.browser.lab_page import new_page, run_command
-from tests.browser.notebook_page import OURS
+from tests.browser.notebook_page import OURS, OWN, Notebook, code_cell, output
 from tests.browser.sidebar_page import item
 from tests.server.jupyter import Filler, end_manager, free_port
 
@@ -88,6 +89,66 @@ def test_behind_a_base_url_pages_outlive_their_server_and_show_nothing_twice(bro
     ours = [path for path in asked if "jupyter-autotrain/api" in path]
     assert "/user/ada/jupyter-autotrain/api/changes" in ours
     assert [path for path in ours if not path.startswith("/user/ada/jupyter-autotrain/api/")] == []
+
+
+def some_runs(server):
+    """Two running experiments, of which the first has printed something."""
+    filler = fill(server)
+    for name in ("cats", "dogs"):
+        filler.experiment(name, name)
+        filler.begin(name, 1, lr=0.1)
+        filler.report(name, 1, [0.25, 0.5])
+    return filler, filler.file("cats", 1, "stdout", b"before the end\n")
+
+
+def result_of(comparison):
+    """The row of the first run."""
+    return comparison.get_by_role("region", name="Results").get_by_role("row").filter(has_text="cats")
+
+
+def told_away(view):
+    """The line that tells that the server is away."""
+    return view.get_by_role("status").filter(has_text="The server does not answer; it is tried again.")
+
+
+def open_all(server, page, kept):
+    """A notebook with an output of the first run, and beside it the comparison behind the panel with its log."""
+    notebook = Notebook(server, page, "kept")
+    notebook.open(code_cell(OWN, kept))
+    panel = notebook.open_panel_beside("cats")
+    run_command(page, "autotrain:compare", ids=["cats", "dogs"])
+    expect(result_of(page.locator(".at-compare"))).to_contain_text("0.5")
+    run_command(page, "autotrain:open-experiment", id="cats")
+    panel.get_by_text("Log of trial 1").click()
+    expect(panel.get_by_role("log")).to_have_text("before the end\n")
+    return panel, page.locator(".jp-Autotrain-run"), page.locator(".at-compare")
+
+
+def test_panel_log_comparison_and_output_outlive_their_server_also_where_they_were_hidden(browser, tmp_path):
+    port = free_port()
+    with new_page(browser, width=1600, ours=OURS) as page:
+        with running_lab(tmp_path, port=port) as server:
+            filler, log = some_runs(server)
+            panel, shown, comparison = open_all(server, page, output(filler.store, "cats"))
+            expect(shown.locator(".at-best")).to_contain_text("0.5")
+        for view in (panel, shown):
+            expect(told_away(view)).to_be_visible()
+        run_command(page, "autotrain:compare", ids=["cats", "dogs"])  # the panel is hidden from now on
+        expect(told_away(comparison)).to_be_visible()
+        filler.report("cats", 1, [0.75])
+        with log.open("a") as file:
+            file.write("after the start\n")
+        with running_lab(tmp_path, port=port):
+            expect(result_of(comparison)).to_contain_text("0.75")
+            expect(comparison.get_by_text("The server does not answer")).to_have_count(0)
+            run_command(page, "autotrain:open-experiment", id="cats")
+            for view in (panel, shown):
+                expect(view.locator(".at-best")).to_contain_text("0.75")
+                expect(view.get_by_text("The server does not answer")).to_have_count(0)
+            expect(panel.get_by_role("log")).to_have_text("before the end\nafter the start\n")
+            filler.end("cats", 1)
+            filler.store.close_experiment("cats", time.time())
+            expect(panel.locator(".at-badge").first).to_have_text("Succeeded")
 
 
 def test_what_one_tab_does_the_tab_of_another_user_shows(browser, server):
