@@ -11,6 +11,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.jupyter_lab import until_layout_saved
+from tests.browser.lab_page import run_command
 from tests.browser.sidebar_page import add, end, group, item
 
 pytestmark = pytest.mark.browser
@@ -64,6 +65,19 @@ def test_the_list_is_grouped_sorted_and_folded_and_stays_so_after_a_reload(sideb
     group(sidebar, "Done").wait_for()
 
 
+def test_the_order_is_reversed_and_turned_back_by_a_button(sidebar, store):
+    for number, name in enumerate(["first", "second", "third"]):
+        add(store, f"o{number}", name)
+    names = sidebar.locator(".jp-Autotrain-name")
+    reverse = sidebar.get_by_role("button", name="Reverse the order")
+    expect(names).to_have_text(["third", "second", "first"])
+    for pressed, told in (("true", ["first", "second", "third"]), ("false", ["third", "second", "first"])):
+        with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
+            reverse.click()
+        expect(reverse).to_have_attribute("aria-pressed", pressed)
+        expect(names).to_have_text(told)
+
+
 def prefer(sidebar, label, option):
     """Choose an option of the list; returns when the server keeps it."""
     with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
@@ -93,6 +107,17 @@ def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead
         item(sidebar, name).wait_for(state="detached")
     assert item(sidebar, "cats").is_visible()
     assert manager.status(Home(server.home)).alive
+
+
+def test_the_command_of_the_palette_compares_what_is_chosen_in_the_list(sidebar, store):
+    for number, name in enumerate(["left", "right", "other"]):
+        add(store, f"p{number}", name, [0.5], TrialState.SUCCEEDED)
+    for name in ("left", "right"):
+        item(sidebar, name).locator(".jp-Autotrain-facts").click(modifiers=["Control"])
+    run_command(sidebar.page, "autotrain:compare")
+    compared = sidebar.page.get_by_role("article", name="Comparison of 2 experiments")
+    names = compared.get_by_role("region", name="Results").get_by_role("rowheader")
+    expect(names).to_have_text(["left", "right"])
 
 
 def test_the_button_above_the_list_shows_the_places(sidebar):

@@ -21,12 +21,7 @@ const ICONS: Record<Action, LabIcon> = {
   delete: deleteIcon,
 };
 /** Of the sidebar; in the palette beside the actions. */
-const OTHERS = [
-  'autotrain:show-experiments',
-  'autotrain:open-chosen',
-  'autotrain:compare-chosen',
-  'autotrain:annotate-chosen',
-];
+const OTHERS = ['autotrain:show-experiments', 'autotrain:open-chosen', 'autotrain:annotate-chosen'];
 const ARGS = {
   type: 'object',
   properties: {

@@ -5,6 +5,8 @@ import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/applica
 import { ICommandPalette, MainAreaWidget, WidgetTracker, showErrorMessage } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { ISelection } from '../actions/selection';
+import type { Selection } from '../actions/selection';
 import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
 import { experimentsIcon } from '../icon';
@@ -19,11 +21,12 @@ export const comparePlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-autotrain:compare',
   description: 'Compares experiments in the main area.',
   autoStart: true,
-  requires: [IChanges],
+  requires: [IChanges, ISelection],
   optional: [ICommandPalette, ILayoutRestorer, ITranslator],
   activate: (
     app: JupyterFrontEnd,
     changes: Changes,
+    selection: Selection,
     palette: ICommandPalette | null,
     restorer: ILayoutRestorer | null,
     translator: ITranslator | null,
@@ -37,7 +40,7 @@ export const comparePlugin: JupyterFrontEndPlugin<void> = {
       label: trans.__('Compare Experiments'),
       describedBy: { args: ARGS },
       execute: async ({ ids }) => {
-        const chosen = uniqueIds(ids);
+        const chosen = uniqueIds(ids ?? selection.experiments.map(({ id }) => id));
         const refusal = refusalOf(chosen, trans);
         if (refusal) {
           await showErrorMessage(trans.__('Compare Experiments'), refusal);
@@ -64,13 +67,12 @@ export const comparePlugin: JupyterFrontEndPlugin<void> = {
 
 const ARGS = {
   type: 'object',
-  required: ['ids'],
   properties: {
     ids: {
       type: 'array',
       items: { type: 'string' },
       maxItems: MOST,
-      description: 'The ids of the experiments.',
+      description: 'The ids of the experiments; without them, the selected ones are meant.',
     },
   },
 } as const;
