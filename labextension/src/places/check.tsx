@@ -24,9 +24,16 @@ export function CheckView({ check, trans, onCancel }: Props): React.JSX.Element 
       </ol>
       <p role="status">{summary(check, trans)}</p>
       {check.state === 'running' && (
-        <button className="jp-mod-styled" onClick={onCancel}>
-          {trans.__('Cancel the check')}
-        </button>
+        <>
+          {check.error && (
+            <p role="alert" className="jp-Autotrain-message">
+              {trans.__('It is not cancelled: %1', check.error)}
+            </p>
+          )}
+          <button className="jp-mod-styled" onClick={onCancel}>
+            {trans.__('Cancel the check')}
+          </button>
+        </>
       )}
     </div>
   );
@@ -46,7 +53,9 @@ function Step({ step, trans }: { step: CheckStep; trans: TranslationBundle }): R
 
 function summary(check: Check, trans: TranslationBundle): string {
   const texts = {
-    running: trans.__('The check goes on …'),
+    running: check.isLost
+      ? trans.__('The server does not answer; it is tried again.')
+      : trans.__('The check goes on …'),
     done: check.good
       ? trans.__('It works: a trial ran there, and its metric came back.')
       : trans.__('It does not work.'),

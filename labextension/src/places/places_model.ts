@@ -10,15 +10,20 @@ import { Refresher } from '../home/refresher';
 
 const AT_ONCE = 2; // places whose machines are asked at the same time: others of this page wait for the server too
 const POLL_MS = 500;
+const AFTER_FAILURE_MS = 2000;
 const AFTER_STATE_MS = 1000;
 const FORBIDDEN = 403;
+const SERVER_ERROR = 500;
 
 export interface Check {
   id: string;
   state: 'running' | 'done' | 'cancelled' | 'too long' | 'failed';
   good: boolean;
   steps: CheckStep[];
+  /** Why it has failed, or is not cancelled. */
   error: string;
+  /** How it goes on cannot be asked now, and is asked again. */
+  isLost: boolean;
 }
 
 export class PlacesModel {
@@ -39,6 +44,7 @@ export class PlacesModel {
   private asking = 0;
   private asked = 0;
   private shown = 0;
+  private isDisposed = false;
 
   constructor(private readonly changes: Changes) {}
 
@@ -71,6 +77,13 @@ export class PlacesModel {
     this.waiting = [];
   }
 
+  /** Ask nothing more: checks go on where they run, and nobody looks at them here. */
+  dispose(): void {
+    this.isDisposed = true;
+    this.rest();
+    Signal.clearData(this);
+  }
+
   /** Load everything, and ask all machines again. */
   async refresh(): Promise<void> {
     await this.load();
@@ -82,7 +95,7 @@ export class PlacesModel {
   }
 
   async check(name: string): Promise<void> {
-    const check: Check = { id: '', state: 'running', good: false, steps: [], error: '' };
+    const check: Check = { id: '', state: 'running', good: false, steps: [], error: '', isLost: false };
     this.checks.set(name, check);
     this.signal.emit();
     try {
@@ -98,6 +111,7 @@ export class PlacesModel {
   async cancel(name: string): Promise<void> {
     const check = this.checks.get(name);
     if (!check?.id) return;
+    check.error = '';
     try {
       await api.cancelCheck(check.id);
     } catch (error) {
@@ -117,13 +131,25 @@ export class PlacesModel {
   }
 
   private async followCheck(check: Check): Promise<void> {
-    while (check.state === 'running') {
+    while (check.state === 'running' && !this.isDisposed) {
+      await this.askSteps(check);
+      this.signal.emit();
+      const pauseMs = check.isLost ? AFTER_FAILURE_MS : POLL_MS;
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    }
+  }
+
+  /** An answer that is lost, or an error of the server, says nothing of the check; a refusal does: there is none. */
+  private async askSteps(check: Check): Promise<void> {
+    try {
       const found = await api.followCheck(check.id, check.steps.length);
       check.steps = [...check.steps, ...found.steps];
       check.good = found.good;
       check.state = found.state;
-      this.signal.emit();
-      if (check.state === 'running') await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      check.isLost = false;
+    } catch (error) {
+      if (error instanceof Refusal && error.status < SERVER_ERROR) throw error;
+      check.isLost = true;
     }
   }
 

@@ -28,7 +28,7 @@ class PlacesWidget extends ReactWidget {
   }
 
   override dispose(): void {
-    this.model.rest();
+    this.model.dispose();
     super.dispose();
   }
 
