@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { searchText } from '../src/api/search_text';
 import { alignedRows, uniqueIds } from '../src/compare/alignment';
 
 test('what differs comes first, in the order in which it came', () => {
@@ -40,6 +41,12 @@ test('numbers that differ behind the fourth digit read differently', () => {
 test('a number and its text are different', () => {
   const [row] = alignedRows([new Map([['n', 1]]), new Map([['n', '1']])]);
   assert.deepEqual(row, { name: 'n', texts: ['1', '"1"'], differs: true });
+});
+
+test('a space reads as its kind with what is set of it', () => {
+  const space = { kind: 'uniform', low: 0.0001, high: 1, log: true, q: null };
+  assert.equal(searchText(space), 'uniform(low=0.0001, high=1, log=true)');
+  assert.equal(searchText({ kind: 'choice', options: ['a', 8] }), 'choice(options=["a",8])');
 });
 
 test('ids come once each, and only texts are ids', () => {

@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 from jupyter_autotrain.cell.submission import kept_plan
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel import api
@@ -152,6 +153,23 @@ def test_the_details_say_what_was_submitted_and_where_trials_run(page, store):
     panel.get_by_role("region", name="Why").get_by_text("manager").first.wait_for()
 
 
+def test_a_trial_that_begins_takes_neither_focus_nor_selection_from_the_details(page, store):
+    spec = ExperimentSpec("read", Bundle(), trials=2, search={"lr": Uniform(0.001, 1, log=True)}, header="trials: 2")
+    store.add_experiment("p11", spec, time.time())
+    panel = open_panel(page, "p11")
+    panel.get_by_role("tab", name="Details").click()
+    search = panel.get_by_role("region", name="Search")
+    expect(search).to_contain_text("uniform(low=0.001, high=1, log=true)")
+    header = panel.get_by_role("region", name="Header").get_by_text("trials: 2")
+    header.focus()
+    header.select_text()
+    store.add_trial("p11", 1, {"lr": 0.1}, time.time())
+    store.change_state("p11", 1, TrialState.PREPARING, time.time(), placement=Placement(backend="cluster"))
+    expect(panel.get_by_role("region", name="Where trials run")).to_contain_text("cluster")
+    expect(header).to_be_focused()
+    assert page.evaluate("() => getSelection().toString()") == "trials: 2"
+
+
 def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
     add(store, "p6", "planned")
     graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
@@ -205,3 +223,10 @@ def test_the_panel_follows_the_theme(page, store, theme):
         panel.get_by_role("tab", name="Details").click()
         panel.get_by_role("region", name="Header").wait_for()
         picture(page, f"panel-details-{name}")
+        panel.get_by_role("tab", name="Parallel coordinates").click()
+        panel.get_by_text("4 trials", exact=True).wait_for()
+        picture(page, f"panel-parallel-{name}")
+        run_command(page, "autotrain:stop", id="p5")
+        page.get_by_role("dialog").get_by_text("Stop curves").wait_for()
+        picture(page, f"question-{name}")
+        page.keyboard.press("Escape")

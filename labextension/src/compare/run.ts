@@ -1,13 +1,13 @@
 /** One run of a comparison: what is known of it, and what is not loaded yet. */
 
 import { flatten } from '../../widgets/charts/dimensions';
-import { plain } from '../../widgets/lib/format';
 import type { Json, Trial } from '../../widgets/lib/frames';
 import type { ExperimentDetails } from '../api/experiment';
 import { showExperiment } from '../api/experiment';
 import { isGone } from '../api/request';
 import type { TrialRow } from '../api/runs';
 import { bestTrial, oneTrial } from '../api/runs';
+import { searchText } from '../api/search_text';
 
 const NO_TRIAL: Omit<Trial, 'number' | 'state'> = {
   params: {},
@@ -97,16 +97,8 @@ export class Run {
       ...flatten({ tuner: details.tuner, resources: { ...details.resources } }),
       ...Object.entries(details.search).map(([name, space]): [string, Json] => [
         `search: ${name}`,
-        spaceText(space),
+        searchText(space),
       ]),
     ]);
   }
-}
-
-/** `uniform(low=0.1, high=1)` */
-function spaceText(space: Json): string {
-  if (space === null || typeof space !== 'object' || Array.isArray(space)) return JSON.stringify(space);
-  const { kind, ...rest } = space;
-  const inner = Object.entries(rest).filter(([, value]) => value !== null && value !== false);
-  return `${plain(kind)}(${inner.map(([name, value]) => `${name}=${JSON.stringify(value)}`).join(', ')})`;
 }

@@ -2,23 +2,27 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { h } from '../../widgets/lib/dom';
-import { plain } from '../../widgets/lib/format';
 import { bytes } from '../../widgets/plan/format';
 import { showWhy } from '../api/experiment';
 import type { ExperimentDetails } from '../api/experiment';
+import { searchText } from '../api/search_text';
 import { placeOf } from '../home/rest_frames';
 import type { RestWire } from '../home/rest_wire';
 import type { Fact } from './fact_list';
 import { factList } from './fact_list';
 import { placesTable } from './places_table';
 import { PlanView } from './plan';
-import { searchText } from './search_text';
 import { rankTable, strategyFacts } from './strategy';
 
 export class Details {
   readonly root = h('div', { class: 'jp-Autotrain-page' });
-  readonly #why = h('ul', { class: 'jp-Autotrain-why' });
   readonly #plan: PlanView;
+  readonly #why: Section;
+  readonly #places: Section;
+  readonly #resources: Section;
+  readonly #strategy: Section;
+  readonly #search: Section;
+  readonly #header: Section;
   #shown = '';
   #version = 0;
 
@@ -27,6 +31,12 @@ export class Details {
     private readonly trans: TranslationBundle,
   ) {
     this.#plan = new PlanView(wire.id, trans);
+    this.#why = new Section(trans.__('Why'));
+    this.#places = new Section(trans.__('Where trials run'));
+    this.#resources = new Section(trans.__('Resources of a trial'));
+    this.#strategy = new Section(trans.__('Strategy'), this.#plan.root);
+    this.#search = new Section(trans.__('Search'));
+    this.#header = new Section(trans.__('Header'));
   }
 
   /** Drawn where it is seen, and only where something has changed. */
@@ -43,23 +53,22 @@ export class Details {
 
   #fill(details: ExperimentDetails): void {
     const { trans } = this;
-    this.root.replaceChildren(
-      section(trans.__('Why'), this.#why),
-      section(trans.__('Where trials run'), placesTable(this.wire.trials, trans)),
-      section(trans.__('Resources of a trial'), factList(resourceFacts(details, trans))),
-      section(trans.__('Strategy'), this.#strategy(details)),
-      section(trans.__('Search'), factList(searchFacts(details, trans))),
-      section(trans.__('Header'), h('pre', { class: 'at-log', tabindex: 0 }, details.header)),
-    );
+    this.#places.show(placesTable(this.wire.trials, trans));
+    this.#resources.show(factList(resourceFacts(details, trans)));
+    this.#strategy.show(this.#strategyOf(details));
+    this.#search.show(factList(searchFacts(details, trans)));
+    this.#header.show(h('pre', { class: 'at-log', tabindex: 0 }, details.header));
+    this.#plan.root.hidden = !details.has_plan;
+    if (details.has_plan) void this.#plan.load();
+    if (this.root.childElementCount > 0) return;
+    const sections = [this.#why, this.#places, this.#resources, this.#strategy, this.#search, this.#header];
+    this.root.append(...sections.map(({ root }) => root));
   }
 
-  #strategy(details: ExperimentDetails): HTMLElement {
+  #strategyOf(details: ExperimentDetails): HTMLElement {
     const facts = factList(strategyFacts(details, this.trans));
     const placed = this.wire.trials.filter(({ nodes, backend }) => nodes.length > 0 || backend);
-    const parts = [facts, rankTable(details, placed.at(-1), this.trans)];
-    if (!details.has_plan) return h('div', {}, ...parts);
-    void this.#plan.load();
-    return h('div', {}, ...parts, this.#plan.root);
+    return h('div', {}, facts, rankTable(details, placed.at(-1), this.trans));
   }
 
   async #loadWhy(): Promise<void> {
@@ -73,12 +82,25 @@ export class Details {
     if (version !== this.#version) return;
     const nothing = this.trans.__('No trial waits, and none has failed.');
     const texts = sentences.length > 0 ? sentences : [nothing];
-    this.#why.replaceChildren(...texts.map((text) => h('li', {}, text)));
+    this.#why.show(h('ul', { class: 'jp-Autotrain-why' }, ...texts.map((text) => h('li', {}, text))));
   }
 }
 
-function section(title: string, content: HTMLElement): HTMLElement {
-  return h('section', { 'aria-label': title }, h('h4', { class: 'at-heading' }, title), content);
+/** A part of the page. What is shown stays until other is to be: the focus, the scroll and what is selected in it, too. */
+class Section {
+  readonly root: HTMLElement;
+  #content: HTMLElement = h('div');
+
+  constructor(title: string, ...below: HTMLElement[]) {
+    const heading = h('h4', { class: 'at-heading' }, title);
+    this.root = h('section', { 'aria-label': title }, heading, this.#content, ...below);
+  }
+
+  show(content: HTMLElement): void {
+    if (this.#content.isEqualNode(content)) return;
+    this.#content.replaceWith(content);
+    this.#content = content;
+  }
 }
 
 function resourceFacts({ resources, backends }: ExperimentDetails, trans: TranslationBundle): Fact[] {
@@ -103,5 +125,5 @@ function searchFacts(details: ExperimentDetails, trans: TranslationBundle): Fact
   if (objective) facts.push([trans.__('Objective'), `${objective.direction} ${objective.label}`]);
   const spaces = Object.entries(search);
   if (spaces.length > 0) facts.push([trans.__('Tuner'), tuner]);
-  return [...facts, ...spaces.map(([name, space]): Fact => [name, searchText(space) || plain(space)])];
+  return [...facts, ...spaces.map(([name, space]): Fact => [name, searchText(space)])];
 }
