@@ -4,6 +4,7 @@ import type { ProfileSettings } from '../src/api/places';
 import { plain } from '../src/places/amounts';
 import { changeOf, faultsAt, fieldsOf, valuesOf } from '../src/places/fields';
 import type { Schema } from '../src/places/fields';
+import { ENGLISH } from '../widgets/lib/translator';
 
 const schema: Schema = {
   required: ['hosts', 'type'],
@@ -95,6 +96,14 @@ test('amounts are short, and what is not known is a dash', () => {
   assert.equal(plain.bytes(0), '0 B');
   assert.equal(plain.count(null), '–');
   const gpu = { kind: 'NVIDIA H100', memory_bytes: 80_000_000_000, busy: false };
-  assert.equal(plain.gpus([gpu, { ...gpu, busy: true }]), '2 × NVIDIA H100 (80 GB), 1 busy');
-  assert.equal(plain.gpus([]), '0');
+  assert.equal(plain.gpus([gpu, { ...gpu, busy: true }], ENGLISH), '2 × NVIDIA H100 (80 GB), 1 busy');
+  assert.equal(plain.gpus([], ENGLISH), '0');
+});
+
+test('the words of amounts are translated', () => {
+  const other = {
+    ...ENGLISH,
+    __: (text: string, ...values: unknown[]) => `<${ENGLISH.__(text, ...values)}>`,
+  };
+  assert.equal(plain.gpus([{ kind: null, memory_bytes: null, busy: true }], other), '1 × <GPU>, <1 busy>');
 });

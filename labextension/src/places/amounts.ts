@@ -1,5 +1,6 @@
 /** Amounts of an inventory as text; what is not known is a dash, never zero. */
 
+import type { Translator } from '../../widgets/lib/translator';
 import type { Accelerator } from '../api/places';
 
 const UNKNOWN = '–';
@@ -16,16 +17,16 @@ export const plain = {
   },
 
   /** Kinds with how many there are of each, as `4 × NVIDIA H100 (80 GB)`; how many other programs use. */
-  gpus(accelerators: Accelerator[]): string {
+  gpus(accelerators: Accelerator[], trans: Translator): string {
     const kinds = new Map<string, number>();
     for (const each of accelerators) {
       const memory = each.memory_bytes === null ? '' : ` (${plain.bytes(each.memory_bytes)})`;
-      const kind = `${each.kind ?? 'GPU'}${memory}`;
+      const kind = `${each.kind ?? trans.__('GPU')}${memory}`;
       kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
     }
     const busy = accelerators.filter((each) => each.busy).length;
     const texts = [...kinds].map(([kind, many]) => `${many} × ${kind}`);
-    if (busy) texts.push(`${busy} busy`);
+    if (busy) texts.push(trans.__('%1 busy', busy));
     return texts.join(', ') || '0';
   },
 };

@@ -45,7 +45,7 @@ export function Nodes(props: {
             <th scope="row">{node.name}</th>
             <td>{written.count(node.cpus)}</td>
             <td>{written.bytes(node.memory_bytes)}</td>
-            <td>{[written.gpus(node.accelerators), node.unavailable].filter(Boolean).join('; ')}</td>
+            <td>{[written.gpus(node.accelerators, trans), node.unavailable].filter(Boolean).join('; ')}</td>
           </tr>
         ))}
       </tbody>
