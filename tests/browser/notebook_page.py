@@ -40,9 +40,10 @@ class Notebook:
         """The pictures in cells of text."""
         return self.page.locator(".jp-Notebook .jp-MarkdownCell img")
 
-    def open(self, *cells: dict[str, Any]) -> None:
-        """Write a notebook that nobody trusts, with these cells, and open it."""
-        body = {"cells": [*cells], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}
+    def open(self, *cells: dict[str, Any], language: str = "") -> None:
+        """Write a notebook that nobody trusts, with these cells, and open it; "" is of no language yet."""
+        metadata = {"language_info": {"name": language}} if language else {}
+        body = {"cells": [*cells], "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
         Path(self.server.notebooks, self.name).write_text(json.dumps(body))
         self.page.goto(f"{self.server.url}/lab?token={self.server.token}&reset")
         self.page.wait_for_function("() => window.jupyterapp?.restored")

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.lab_page import DARK, LIGHT, WAIT_MS, in_theme
 from tests.browser.notebook_page import OWN, add, code_cell, end, output
+from tests.browser.toasts import Toasts
 
 pytestmark = pytest.mark.browser
 HEADER = """%%autotrain digits -j 2  # two at once
@@ -81,5 +82,45 @@ def test_the_cell_of_an_experiment_is_opened(notebook, store, server):
     active = notebook.page.locator(".jp-Cell.jp-mod-active")
     expect(active).to_contain_text("%%autotrain digits")
     expect(active).to_be_in_viewport()
+    toasts = Toasts(notebook.page)
     notebook.command("autotrain:open-cell", id="o2")
-    expect(notebook.page.get_by_text("The notebook gone.ipynb is not there any more")).to_be_visible()
+    toasts.until_told("The notebook gone.ipynb is not there any more")
+    notebook.command("autotrain:open-cell", id="o3")
+    toasts.until_told("No experiment has the name")
+
+
+def test_a_cell_whose_output_is_cleared_has_no_badge_and_the_width_of_other_cells(notebook, store, server):
+    add(store, server, "b2", notebook.name)
+    notebook.open(code_cell(OWN, output(store, "b2")), code_cell("1 + 1"))
+    badge = notebook.page.locator(".jp-Autotrain-badge")
+    expect(badge).to_be_visible()
+    notebook.command("notebook:clear-cell-output")
+    expect(badge).to_have_count(0)
+    expect(notebook.page.locator(".jp-Autotrain-has-badge")).to_have_count(0)
+
+
+def offered(page):
+    """Whether each cell can be run as an experiment."""
+    return page.evaluate(
+        """() => {
+            const { commands, shell } = window.jupyterapp;
+            const { content } = shell.currentWidget;
+            return content.widgets.map((_, index) => {
+                content.activeCellIndex = index;
+                return commands.isEnabled('autotrain:run-as-experiment');
+            });
+        }"""
+    )
+
+
+def test_only_cells_of_python_that_are_experiments_or_can_be_made_some_are_offered_as_such(notebook):
+    fixed = {"metadata": {"editable": False}}
+    plain = code_cell("x = 1")
+    shell = code_cell("%%bash\nls")
+    cells = [plain, plain | fixed, code_cell(OWN) | fixed, shell, code_cell("")]
+    notebook.open(*cells)
+    assert offered(notebook.page) == [True, False, True, False, False]
+    notebook.open(*cells, language="python")
+    assert offered(notebook.page) == [True, False, True, False, False]
+    notebook.open(*cells, language="R")
+    assert offered(notebook.page) == [False] * len(cells)

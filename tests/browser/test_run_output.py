@@ -35,6 +35,19 @@ def test_an_output_shows_the_present_state_with_no_kernel_and_in_a_notebook_that
     expect(said).to_be_visible()
 
 
+def test_why_the_server_refuses_to_tell_more_is_told_beside_what_is_shown(notebook, store, server):
+    add(store, server, "r2", notebook.name)
+    notebook.open(code_cell(OWN, output(store, "r2")))
+    run = notebook.page.locator(".jp-Autotrain-run")
+    expect(run.locator(".at-facts")).to_contain_text("0 of 2 trials")
+    problem = {"detail": "The history cannot be read.", "action": "Free some space."}
+    notebook.page.route(
+        "**/jupyter-autotrain/api/experiments/r2*", lambda route: route.fulfill(status=500, json=problem)
+    )
+    report(store, "r2", [0.75])
+    expect(run.get_by_role("status").first).to_have_text("The history cannot be read. Free some space.")
+
+
 def test_what_the_notebook_keeps_is_shown_of_an_experiment_that_is_no_more(notebook, store, server):
     add(store, server, "d1", notebook.name)
     kept = output(store, "d1")

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.notebook_page import OWN, add, code_cell, output
+
 pytestmark = pytest.mark.browser
 
 PLACE = Path(__file__).parent / "place.py"
@@ -48,12 +50,16 @@ CELLS = """() => window.jupyterapp.shell.currentWidget.content.model.sharedModel
 MODE = "() => window.jupyterapp.shell.currentWidget.content.mode"
 
 
-def press_all(lab, before):
+def press_all(page, before):
     for key in COMMANDS:
-        lab.page.keyboard.press(key)
-        assert lab.page.evaluate(CELLS) == before, f"{key} has changed the notebook"
-        assert lab.page.evaluate(MODE) == "command"
-        assert lab.page.evaluate("() => document.activeElement.closest('.autotrain') !== null"), key
+        page.keyboard.press(key)
+        assert page.evaluate(CELLS) == before, f"{key} has changed the notebook"
+        assert page.evaluate(MODE) == "command"
+        assert page.evaluate("() => document.activeElement.closest('.autotrain') !== null"), key
+
+
+def press_all_beside_a_kernel(lab, before):
+    press_all(lab.page, before)
     lab.until_idle()
     assert lab.page.evaluate(CELLS) == before
 
@@ -83,7 +89,7 @@ def test_no_key_pressed_in_any_part_of_a_live_view_reaches_the_notebook(live):
     }
     for part in parts.values():
         part.click()
-        press_all(live, before)
+        press_all_beside_a_kernel(live, before)
     assert live.errors == []
 
 
@@ -100,8 +106,28 @@ def test_no_key_pressed_in_a_plan_reaches_the_notebook(lab):
     ]
     for part in parts:
         part.click()
-        press_all(lab, before)
+        press_all_beside_a_kernel(lab, before)
     assert lab.errors == []
+
+
+def test_no_key_pressed_in_what_the_notebook_keeps_of_a_run_reaches_the_notebook(notebook, store, server):
+    add(store, server, "k1", notebook.name)
+    kept = output(store, "k1")
+    store.delete_experiment("k1")
+    notebook.open(code_cell(OWN, kept), code_cell("'below'"))
+    page = notebook.page
+    run = page.locator(".jp-Autotrain-run")
+    expect(run.get_by_text("this is what the notebook keeps of it")).to_be_visible()
+    before = page.evaluate(CELLS)
+    parts = [
+        run.get_by_role("tab", name="val_acc"),
+        run.get_by_role("img").first,
+        run.locator(".at-facts"),
+        run.get_by_role("button", name="Settings"),
+    ]
+    for part in parts:
+        part.click()
+        press_all(page, before)
 
 
 def test_the_notebook_can_be_saved_from_within_a_view(live):

@@ -74,6 +74,7 @@ export class NotebookBadges {
     const shown = this.#shown.get(cell);
     if (!shown) return;
     this.#shown.delete(cell);
+    cell.inputArea?.removeClass('jp-Autotrain-has-badge');
     shown.badge.dispose();
     this.states.unwatch(shown.run.id);
   }

@@ -36,7 +36,7 @@ export function addCommands(
       args: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] },
     },
     execute: async ({ id }) => {
-      const problem = typeof id === 'string' ? await openCell(app, id, trans) : '';
+      const problem = typeof id === 'string' ? await openCell(app, id, trans).catch(textOf) : '';
       if (problem) Notification.warning(problem, { autoClose: SHOWN_MS });
     },
   });
@@ -49,10 +49,18 @@ function activeCode(notebooks: INotebookTracker): CodeCell | undefined {
   return cell instanceof CodeCell ? cell : undefined;
 }
 
-/** A code cell with code and without another cell magic. */
+/** A cell with code of Python that is an experiment, or can be made one: it has no other magic, and may be changed. */
 function canRun(notebooks: INotebookTracker): boolean {
-  const source = activeCode(notebooks)?.model.sharedModel.getSource().trimStart();
-  return Boolean(source) && (isExperiment(source ?? '') || !source?.startsWith('%%'));
+  const cell = activeCode(notebooks);
+  const source = cell?.model.sharedModel.getSource().trimStart();
+  if (!cell || !source || !isPython(notebooks.currentWidget)) return false;
+  return isExperiment(source) || (!cell.readOnly && !source.startsWith('%%'));
+}
+
+/** Also a notebook that does not say its language yet, as before its first kernel. */
+function isPython(panel: NotebookPanel | null): boolean {
+  const language = panel?.content.model?.defaultKernelLanguage ?? '';
+  return language === '' || language === 'python';
 }
 
 async function runAsExperiment(app: JupyterFrontEnd, notebooks: INotebookTracker): Promise<void> {
@@ -100,4 +108,8 @@ async function cellOf(panel: NotebookPanel, id: string): Promise<number> {
   }));
   const code = await showRunCode(id).catch(() => ({ script: '', source_map: [] })); // its files may be gone
   return findCell(facts, id, code.script, code.source_map);
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

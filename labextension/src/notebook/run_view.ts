@@ -4,6 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import { h, setText } from '../../widgets/lib/dom';
 import { drawLoop } from '../../widgets/lib/draw_loop';
 import { Header } from '../../widgets/lib/header';
+import { keepKeys } from '../../widgets/lib/keys';
 import { liveView } from '../../widgets/lib/live_view';
 import { ChartPanel } from '../../widgets/lib/panel';
 import { Session } from '../../widgets/lib/session';
@@ -69,9 +70,9 @@ export class RunView {
     if (wire.isDeleted)
       return trans.__('This experiment has been deleted: this is what the notebook keeps of it.');
     if (wire.isConnected && !wire.error) return '';
-    return this.#isLive
-      ? trans.__('The server does not answer; it is tried again.')
-      : trans.__('The server does not tell its present state: this is what the notebook keeps of it.');
+    if (this.#isLive)
+      return wire.isConnected ? wire.error : trans.__('The server does not answer; it is tried again.');
+    return trans.__('The server does not tell its present state: this is what the notebook keeps of it.');
   }
 }
 
@@ -86,10 +87,12 @@ function keptView(session: Session, el: HTMLElement): () => void {
   const charts = new ChartPanel(session);
   const name = session.experiment?.name ?? '';
   const root = h('article', { class: 'autotrain jp-mod-kept', 'aria-label': name }, header.root, charts.root);
+  const endKeys = keepKeys(root);
   el.append(root);
   const endDrawing = drawLoop(session, [header, charts]);
   return () => {
     endDrawing();
+    endKeys();
     charts.destroy();
     root.remove();
   };
