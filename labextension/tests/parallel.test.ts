@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Brush } from '../widgets/charts/brushes';
-import { MISSING, brushBetween, ends, moved, passing, toggled, withBrush } from '../widgets/charts/brushes';
+import {
+  MISSING,
+  brushBetween,
+  ends,
+  isDrag,
+  moved,
+  passing,
+  toggled,
+  withBrush,
+} from '../widgets/charts/brushes';
 import { dimensionOf, flatten, numberAt, positionOf } from '../widgets/charts/dimensions';
 import type { Dimension } from '../widgets/charts/dimensions';
 import { linearTicks, logTicks } from '../widgets/charts/ticks';
@@ -89,7 +98,7 @@ test('a drag brushes the numbers between its ends, open where it reaches an end 
   const dimension = axis(0, 4, 10);
   assert.deepEqual(brushBetween(dimension, 0.5, 0.2)?.range, [2, 5]);
   assert.deepEqual(brushBetween(dimension, 0.5, 1)?.range, [5, Infinity]);
-  assert.equal(brushBetween(dimension, 0.5, 0.501), undefined);
+  assert.deepEqual([isDrag(dimension, 0.5, 0.501), isDrag(dimension, 0, 1)], [false, true]);
   assert.equal(brushBetween(dimension, 0, 1), undefined);
   assert.deepEqual(passed(dimension, brushBetween(dimension, 0.2, 0.5)), [0, 1, 0]);
 });

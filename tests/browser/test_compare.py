@@ -133,6 +133,22 @@ def operate(page, runs):
     expect(view.get_by_role("cell", name="print(19)", exact=True)).to_be_visible()
 
 
+def test_as_many_as_can_be_compared_are_shown_each_in_a_row_a_curve_and_a_column(page, server, store):
+    runs = [f"run-{i:02}" for i in range(20)]
+    for i, run in enumerate(runs):
+        add(server, store, run, {"lr": 0.01 * (i + 1)})
+    compare(page, runs)
+    view = view_of(page)
+    expect(view.get_by_role("img", name="Curves of acc, 20 runs")).to_be_visible()
+    results = view.get_by_role("region", name="Results")
+    expect(results.get_by_role("rowheader")).to_have_text(runs)
+    expect(results.locator("td.at-state")).to_have_text(["Succeeded"] * len(runs))
+    differences = view.get_by_role("region", name="Parameters and settings")
+    expect(differences.get_by_role("columnheader")).to_have_text(["Name", *runs])
+    assert view.evaluate("(view) => view.scrollWidth - view.clientWidth") == 0
+    picture(page, "compare-20")
+
+
 def test_names_and_code_with_markup_are_shown_as_text(page, server, store):
     add(server, store, "plain", {"lr": 0.1})
     store.add_experiment("x1", ExperimentSpec(SCRIPT, Bundle(), objective=OBJECTIVE), time.time())
@@ -178,6 +194,38 @@ def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server,
     expect(page.locator(".jp-MainAreaWidget:has(.at-compare) > .jp-Toolbar")).to_be_hidden()
 
 
+def brush_with_the_pointer(page):
+    """The upper part of an axis, then all of it by a handle, then a part that a double click takes away."""
+    axis = page.get_by_role("group", name="Axis seed")
+    track = axis.locator(".at-axis-track")
+    least = axis.get_by_role("slider", name="seed, least")
+    part = page.get_by_text("1 of 2 trials pass").first
+    every = page.get_by_text("2 trials", exact=True)
+    drag(page, point_of(track, 0.3), point_of(track, -0.1))
+    expect(part).to_be_visible()
+    assert 1 < float(least.get_attribute("aria-valuenow")) < 2
+    drag(page, point_of(least, 0.5), point_of(track, 1.1))
+    expect(every).to_be_visible()
+    drag(page, point_of(track, 0.7), point_of(track, 1.1))
+    expect(part).to_be_visible()
+    page.mouse.dblclick(*point_of(track, 0.2))
+    expect(every).to_be_visible()
+
+
+def point_of(element, share):
+    """A point in the middle of an element, at a share of its height from the top."""
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + share * box["height"]
+
+
+def drag(page, begin, end):
+    """Move the pointer, pressed, from one point to another."""
+    page.mouse.move(*begin)
+    page.mouse.down()
+    page.mouse.move(*end, steps=4)
+    page.mouse.up()
+
+
 def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its_panel(page, server, store):
     for name, width in (("one", 8), ("two", 16)):
         add(server, store, name, {"lr": 0.1, "width": width}, f"x = {width}\n")
@@ -193,5 +241,6 @@ def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its
     expect(page.get_by_text("1 of 2 trials pass").first).to_be_visible()
     page.get_by_text("Clear filter").click()
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()
+    brush_with_the_pointer(page)
     plot = page.locator(".at-parallel-scroll:visible")
     assert plot.evaluate("(element) => element.scrollWidth - element.clientWidth") == 0

@@ -35,7 +35,12 @@ export function lies({ range, labels }: Brush, value: Value): boolean {
   return labels.has(value ?? MISSING);
 }
 
-/** What a drag between two positions brushes; undefined where it is too short to mean anything. */
+/** Whether a drag between two positions is long enough to mean anything. */
+export function isDrag(dimension: Dimension, from: number, to: number): boolean {
+  return dimension.kind === 'labels' || Math.abs(to - from) >= LEAST_SPAN;
+}
+
+/** What a drag between two positions brushes; undefined where that is all of the axis. */
 export function brushBetween(dimension: Dimension, from: number, to: number): Brush | undefined {
   const [low, high] = [Math.min(from, to), Math.max(from, to)];
   if (dimension.kind === 'labels') {
@@ -46,7 +51,6 @@ export function brushBetween(dimension: Dimension, from: number, to: number): Br
     };
     return { range: undefined, labels: new Set(dimension.labels.filter(isIn)) };
   }
-  if (high - low < LEAST_SPAN) return undefined;
   return whole({ range: rangeOf(dimension, low, high), labels: new Set() });
 }
 

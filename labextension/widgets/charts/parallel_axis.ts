@@ -3,7 +3,7 @@
 import { h, setAttribute, setText } from '../lib/dom';
 import type { Translator } from '../lib/translator';
 import type { Brush, End } from './brushes';
-import { MISSING, brushBetween, ends, moved, toggled } from './brushes';
+import { MISSING, brushBetween, ends, isDrag, moved, toggled } from './brushes';
 import type { Dimension } from './dimensions';
 import { numberAt, textOf } from './dimensions';
 
@@ -148,8 +148,9 @@ export class ParallelAxis {
 
   #drag(event: PointerEvent): void {
     if (!this.#dimension) return;
-    const brush = brushBetween(this.#dimension, this.#from, this.#positionOf(event));
-    if (brush) this.actions.brush(this.key, brush);
+    const to = this.#positionOf(event);
+    if (!isDrag(this.#dimension, this.#from, to)) return;
+    this.actions.brush(this.key, brushBetween(this.#dimension, this.#from, to));
   }
 
   #positionOf({ clientY }: PointerEvent): number {
