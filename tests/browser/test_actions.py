@@ -10,6 +10,7 @@ from jupyter_autotrain.core.home import Home
 from tests.browser.jupyter_lab import wait_for
 from tests.browser.lab_page import picture
 from tests.browser.sidebar_page import item
+from tests.browser.toasts import Toasts
 
 pytestmark = pytest.mark.browser
 
@@ -94,10 +95,9 @@ def test_a_stored_cell_is_run_again_opened_from_what_is_told_and_deleted(sidebar
     run(REPORTS, name="run-again", objective="minimize loss")
     page = sidebar.page
     panel = opened(sidebar, "run-again")
+    Toasts(page).press("run-again@2 is submitted.", "Open")
     press(panel, "Rerun")
     answer(page, "Rerun run-again?", "Rerun", "The stored code is submitted again as a new experiment.")
-    told = page.get_by_role("alert").filter(has_text="run-again@2 is submitted.")
-    told.get_by_role("button", name="Open").click()
     again = panel_of(page, "run-again@2")
     expect(again.locator("header .at-badge")).to_have_text("Succeeded")
     press(again, "Delete")

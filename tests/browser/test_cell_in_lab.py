@@ -28,6 +28,12 @@ while step < 3 or not pathlib.Path("{enough}").exists():
 """
 
 
+def say_yes_when_asked(lab):
+    """Trials that have run for a minute, as on a slow machine, are stopped after a question."""
+    question = lab.page.locator(".at-ask")
+    lab.page.add_locator_handler(question, lambda asked: asked.get_by_role("button", name="Stop").click())
+
+
 @pytest.fixture
 def enough(tmp_path):
     """A file whose presence ends the trials."""
@@ -70,6 +76,7 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab, en
 
 
 def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
+    say_yes_when_asked(lab)
     lab.open(LOAD, CELL.format(name="endless", trials=2, enough=enough))
     lab.run_all()
     expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"))
@@ -108,6 +115,7 @@ def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_as_the_s
 
 
 def test_a_cell_run_again_keeps_the_view_of_its_earlier_run_in_one_line_that_opens(lab, enough):
+    say_yes_when_asked(lab)
     lab.open(LOAD, CELL.format(name="again", trials=1, enough=enough))
     lab.run_all()
     expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"))

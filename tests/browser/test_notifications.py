@@ -6,11 +6,11 @@ import re
 import shutil
 
 import pytest
-from playwright.sync_api import expect
 
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.lab_page import run_command
 from tests.browser.sidebar_page import add, end
+from tests.browser.toasts import Toasts
 
 pytestmark = pytest.mark.browser
 
@@ -42,12 +42,12 @@ def test_ends_are_told_as_the_setting_says(sidebar, store, settings, value):
     add(store, f"{value}-3", f"{value}-waits")
     choose(page, value)
     page.get_by_role("button", name="2 running, 1 queued").wait_for()
+    toasts = Toasts(page)
     end(store, f"{value}-1", TrialState.SUCCEEDED)
     end(store, f"{value}-2", TrialState.FAILED, "out of memory")
     page.get_by_role("button", name="0 running, 1 queued").wait_for()
     last = f"{value}: what is told has been told"
     run_command(page, "apputils:notify", message=last, type="info", options={"autoClose": False})
-    toasts = page.locator(".Toastify__toast")
-    expect(toasts.filter(has_text=last)).to_be_visible()
-    expect(toasts.filter(has_text=f"{value}-bad failed: out of memory")).to_have_count(int("FAILED" in TOLD[value]))
-    expect(toasts.filter(has_text=f"{value}-good")).to_have_count(int("SUCCEEDED" in TOLD[value]))
+    toasts.until_told(last)
+    assert toasts.count(f"{value}-bad failed: out of memory") == int("FAILED" in TOLD[value])
+    assert toasts.count(f"{value}-good") == int("SUCCEEDED" in TOLD[value])

@@ -11,6 +11,7 @@ from playwright.sync_api import expect
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.lab_page import picture
 from tests.browser.sidebar_page import add, item
+from tests.browser.toasts import Toasts
 
 pytestmark = pytest.mark.browser
 
@@ -73,18 +74,19 @@ def test_keys_of_actions_ask_and_escape_gives_the_focus_back(sidebar, store):
 def test_a_key_that_does_nothing_says_why(sidebar, store):
     fill(store, "told")
     page = sidebar.page
+    toasts = Toasts(page)
     for key, name, reason in REFUSALS:
         about = row(sidebar, f"told-{name}")
         about.focus()
         about.press(key)
-        expect(page.get_by_role("alert").filter(has_text=reason)).to_be_visible()
+        toasts.until_told(reason)
         expect(about).to_be_focused()
     picture(page, "shortcut-refused")
     first = row(sidebar, "told-over")
     first.focus()
     first.press("Shift+ArrowUp")
     page.keyboard.press("F2")
-    expect(page.get_by_role("alert").filter(has_text="2 chosen, tags and note are edited of one.")).to_be_visible()
+    toasts.until_told("2 chosen, tags and note are edited of one.")
     assert page.get_by_role("dialog").count() == 0
 
 
