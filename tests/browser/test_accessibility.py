@@ -66,6 +66,22 @@ def test_the_panel_of_an_experiment_breaks_no_rule_on_any_of_its_pages(browser, 
             assert broken(page, ".jp-Autotrain-panel") == [], pages.nth(index).inner_text()
 
 
+def test_the_comparison_with_the_code_of_two_breaks_no_rule(browser, server):
+    with FilledHome(server) as home, home.page(browser) as page:
+        home.some_experiments()
+        run_command(page, "autotrain:compare", ids=["s1", "s2", "s3", "s4"])
+        view = page.locator(".at-compare")
+        view.locator("canvas").first.wait_for()
+        view.get_by_label("Also what is equal").check()
+        view.get_by_role("button", name="Settings").click()
+        view.get_by_text("Code", exact=True).click()
+        view.get_by_label("and of").select_option("flown birds")
+        expect(view.get_by_role("cell", name="trial.report(val_acc=0.5)").first).to_be_visible()
+        assert broken(page, ".at-compare") == []
+        view.get_by_role("button", name="Table").click()
+        assert broken(page, ".at-compare") == []
+
+
 def test_headers_badges_and_outputs_in_notebooks_break_no_rule(browser, server):
     with empty_store(server) as store, opened_notebook(browser, server, "accessible") as notebook:
         add(store, server, "a1", notebook.name)

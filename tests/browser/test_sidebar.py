@@ -10,9 +10,10 @@ import time
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.lab_page import DARK, LIGHT, in_theme, picture
-from tests.browser.sidebar_page import add, group
+from tests.browser.sidebar_page import add, group, item
 
 pytestmark = pytest.mark.browser
 
@@ -53,6 +54,17 @@ def test_what_runs_is_listed_however_many_newer_ones_have_ended(sidebar, store):
     expect(group(sidebar, "busy.ipynb")).to_have_attribute("aria-label", "busy.ipynb 56")
     sidebar.get_by_label("Group", exact=True).select_option("By state")
     group(sidebar, "Running").get_by_text("old cats").wait_for()
+
+
+def test_what_is_left_of_a_running_experiment_is_estimated_from_the_trials_that_have_ended(sidebar, store):
+    now_s = time.time()
+    store.add_experiment("s7", ExperimentSpec("estimated", Bundle(), trials=4), now_s - 100)
+    store.add_trial("s7", 1, {}, now_s - 100)
+    for state in (TrialState.PREPARING, TrialState.RUNNING):
+        store.change_state("s7", 1, state, now_s - 100)
+    store.change_state("s7", 1, TrialState.SUCCEEDED, now_s)
+    # Three more of a hundred seconds, one after the other, and what has passed since on a loaded machine.
+    expect(item(sidebar, "estimated")).to_contain_text(re.compile(r"1/4 · ([5-9]|\d\d) min \d\d s left$", re.MULTILINE))
 
 
 def test_a_name_with_markup_is_shown_as_text(sidebar, store):
