@@ -24,12 +24,8 @@ export class DifferenceTable {
     const label = trans.__('Parameters and settings');
     const tools = h('label', { class: 'at-tools' }, this.#all, trans.__('Also what is equal'));
     const head = h('div', { class: 'at-row' }, h('h4', { class: 'at-heading' }, label), tools);
-    this.root = h(
-      'section',
-      { 'aria-label': label },
-      head,
-      h('div', { class: 'at-compare-scroll' }, this.#table),
-    );
+    const scroll = { class: 'at-compare-scroll', tabindex: 0, role: 'region', 'aria-label': label };
+    this.root = h('div', {}, head, h('div', scroll, this.#table));
   }
 
   update(): void {
