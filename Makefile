@@ -7,6 +7,8 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style labextension/schema -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.json')
 
+PARALLEL := --numprocesses 2 --dist loadscope --no-loadscope-reorder
+
 .PHONY: demo lab test test-again test-browser test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
@@ -21,7 +23,7 @@ test: $(VENV)/.test  ## every test; those in a browser are skipped where there i
 	sh .ci/slurm
 	sh .ci/podman
 	sh .ci/mpi $(VENV)
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadscope --no-loadscope-reorder
+	$(BIN)/python -m pytest $(PARALLEL)
 
 test-again: $(VENV)/.test  ## the tests that failed last time, once more, one after another
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
@@ -31,7 +33,7 @@ test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	$(BIN)/python -m pytest tests/browser
 
 test-unit: $(VENV)/.test
-	$(BIN)/python -m pytest tests/unit
+	$(BIN)/python -m pytest $(PARALLEL) tests/unit
 
 soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
 	$(BIN)/python tests/soak/soak.py

@@ -16,10 +16,14 @@ settings.load_profile("suite")
 
 
 class FolderScheduling(LoadScopeScheduling):
-    """The tests of a folder stay in one process: they share servers, and what there is once on a machine."""
+    """The tests of a folder stay in one process: they share servers, and what there is once on a machine.
+
+    Unit tests share nothing, so each of their folders is one.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
-        return nodeid.split("/")[1]
+        _, folder, inner, *_ = nodeid.split("/")
+        return f"{folder}/{inner}" if folder == "unit" else folder
 
 
 @pytest.hookimpl(optionalhook=True)
