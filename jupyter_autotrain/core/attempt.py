@@ -11,7 +11,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
     """The present attempt of a trial. A seed is shifted by the trial's number, from 0.
 
-    A later attempt continues from the checkpoints of the previous one.
+    A later attempt continues from the last checkpoints of those before.
     """
     return TrialSpec(
         experiment_id=trial.experiment_id,

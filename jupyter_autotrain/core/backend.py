@@ -152,8 +152,9 @@ class Backend(Protocol):
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial. The same `trial.job_id` twice gives the same job, started once.
 
-        It goes on from the checkpoints of `trial.resume_attempt`: its own, else those in the home's directory of that
-        attempt, which ran on another backend then: all of them, or `resume_attempt` is None.
+        It goes on from the checkpoints of `trial.resume_attempt`, or of the last attempt before that one that has any
+        (`backends.earlier_checkpoints.from_last_saved`): its own, else those in the home's directory of that attempt,
+        which ran on another backend then: all of them, or `resume_attempt` is None.
 
         Args:
             trial: What to run.

@@ -173,7 +173,8 @@ class TrialSpec:
         python_environment: The interpreter and packages it runs with.
         python_packages: The installed distributions that its code and data need.
         fetch_limit_bytes: As that of its experiment.
-        resume_attempt: The attempt whose checkpoints it continues from; None: from the beginning.
+        resume_attempt: The attempt whose checkpoints it continues from, or those of the last one before it that has
+            any; None: from the beginning.
         resume_note: Why it does not go on from them, which the trial tells its user; the rest of a sentence that begins
             with the attempt.
         options: Options of the backend, from its section of the header.

@@ -84,6 +84,7 @@ LAUNCH_FILE = "control/launch"
 LAUNCH_ENDED_FILE = "control/launch-ended"
 NOTED = "control/noted-"
 CHECKPOINTS = "checkpoints"
+DRAFT = ".draft"  # ends the name of a file that is being written
 OUTPUTS = "outputs"
 ELSEWHERE_FILE = "elsewhere.json"  # in the home's copy only: {path: size} of files that are still where the trial ran
 KEPT_FILE = "kept.json"  # in the home's copy only: `KeptCheckpoints`, those that only the trial's place has
@@ -111,7 +112,7 @@ def base_of_stream(name: str) -> str:
 
 def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
     """Replace a file so that a reader sees the old or the new content, never a part; mode 0600."""
-    draft = f"{path}.{os.getpid()}.{get_ident()}.draft"
+    draft = f"{path}.{os.getpid()}.{get_ident()}{DRAFT}"
     fd = os.open(draft, _DRAFT_FLAGS, 0o600)
     try:
         try:

@@ -97,7 +97,8 @@ def fetch_results(
 def _fetch_checkpoints(backend: Backend, ref: JobRef, directory: Path, limit_bytes: int) -> None:
     """What is to come is noted before anything comes: when this is cut short, the folder here holds a part only."""
     folders = (wire.CHECKPOINTS,)
-    if sizes := _sizes(backend, ref, folders):
+    sizes = _sizes(backend, ref, folders)
+    if any(not path.endswith(wire.DRAFT) for path in sizes):
         KeptCheckpoints(ref, sizes).write(directory)
         left = _fetch(backend, ref, directory, folders, limit_bytes)
         KeptCheckpoints(ref, left).write(directory)

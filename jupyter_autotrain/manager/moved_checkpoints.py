@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from jupyter_autotrain.core.backend import Backend
+from jupyter_autotrain.backends.earlier_checkpoints import from_last_saved
+from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.spec import TrialSpec
@@ -13,14 +14,18 @@ from jupyter_autotrain.manager.checkpoint_move import CheckpointMove, begun_anew
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 
 
-def kept_of_attempt_before(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
-    """The checkpoints of a trial's attempt before, as far as only its backend has them."""
-    attempt = run.trials[number].attempt
-    if attempt == 1:
-        return None
-    kept = KeptCheckpoints.read(run.context.home.trial(run.id, number, attempt - 1))
+def kept_elsewhere(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
+    """The last checkpoints of a trial's attempts before, as far as only a backend has them."""
+    context = BackendContext(run.context.home)
+    trial = from_last_saved(run.trial_spec(number), context, lambda attempt: _kept(run, number, attempt) is not None)
+    return None if trial.resume_attempt is None else _kept(run, number, trial.resume_attempt)
+
+
+def _kept(run: ExperimentRun, number: int, attempt: int) -> KeptCheckpoints | None:
+    """What is noted of an attempt; None where that is nothing, or another's."""
+    kept = KeptCheckpoints.read(run.context.home.trial(run.id, number, attempt))
     names = {choice.profile.name for choice in run.record.spec.backends}
-    is_own = kept is not None and kept.ref.backend in names and kept.ref.job_id == f"{run.id}-{number}-{attempt - 1}"
+    is_own = kept is not None and kept.ref.backend in names and kept.ref.job_id == f"{run.id}-{number}-{attempt}"
     return kept if is_own and kept is not None and kept.sizes else None
 
 
@@ -34,7 +39,7 @@ def begin_move(run: ExperimentRun, attempt: Attempt, find: Callable[[BackendChoi
     """
     trial = attempt.trial
     attempt.move = None
-    kept = kept_of_attempt_before(run, trial.number)
+    kept = kept_elsewhere(run, trial.number)
     if kept is None or kept.ref.backend == attempt.placement.backend:
         return trial
     if attempt.final_state is not None:
@@ -42,6 +47,7 @@ def begin_move(run: ExperimentRun, attempt: Attempt, find: Callable[[BackendChoi
     backend = find(run.record.spec.choice(kept.ref.backend))
     if isinstance(backend, str):
         return begun_anew(trial, kept, backend)
-    directory = run.context.home.trial(run.id, trial.number, trial.attempt - 1)
+    saved_by = int(kept.ref.job_id.rpartition("-")[2])
+    directory = run.context.home.trial(run.id, trial.number, saved_by)
     attempt.move = CheckpointMove(kept, backend, directory, run.context.clocks)
     return trial

@@ -11,7 +11,7 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choose, estimates, explain
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.moved_checkpoints import kept_of_attempt_before
+from jupyter_autotrain.manager.moved_checkpoints import kept_elsewhere
 from jupyter_autotrain.manager.node_allocator import Unschedulable
 from jupyter_autotrain.manager.reservations import Reservation
 from jupyter_autotrain.manager.trial_resources import resource_request
@@ -118,7 +118,7 @@ def _where_its_checkpoints_are(
     run: ExperimentRun, number: int, possible: Sequence[_Offer], refusals: Sequence[str]
 ) -> Placed | None:
     """A trial goes on at once where its checkpoints are, if they were too large to be brought here."""
-    kept = kept_of_attempt_before(run, number)
+    kept = kept_elsewhere(run, number)
     for offer in possible:
         name = offer.choice.profile.name
         if kept is not None and name == kept.ref.backend and isinstance(offer.answer, Reservation):

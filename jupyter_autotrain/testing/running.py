@@ -183,6 +183,13 @@ class RunningContract(BackendHarness):
         ref, _ = self.run(backend, home, code, attempt=2, resume_attempt=1)
         assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
 
+    def test_attempts_that_save_nothing_or_never_run_hide_no_checkpoint(self, backend: Backend, home: Home) -> None:
+        code = "start = checkpoint.load(0)\nprint('from', start)\nif not start: checkpoint.save(10)"
+        self.run(backend, home, code)
+        for attempt in (2, 4):
+            ref, _ = self.run(backend, home, code, attempt=attempt, resume_attempt=attempt - 1)
+            assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
+
     def test_a_second_attempt_goes_on_from_what_another_backend_left_in_the_home(
         self, backend: Backend, home: Home
     ) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 
-from jupyter_autotrain.core import files
+from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.system import durable
 
 _NAME = re.compile(r"step-(\d+)\.pkl")
@@ -40,7 +40,7 @@ class Checkpoint:
         """Copy what the attempt before kept by itself in `checkpoint.path`, once; `load` finds our own files there."""
         for name in os.listdir(previous):
             there = f"{self.path}/{name}"
-            is_ours = _NAME.fullmatch(name) or _RANK.fullmatch(name) or name.endswith(".draft")
+            is_ours = _NAME.fullmatch(name) or _RANK.fullmatch(name) or name.endswith(wire.DRAFT)
             if is_ours or os.path.lexists(there):
                 continue
             try:
@@ -74,7 +74,7 @@ class Checkpoint:
         self._saved = self._saved + 1 if step is None else int(step)
         os.makedirs(self._own, mode=0o700, exist_ok=True)
         path = os.path.join(self._own, f"step-{self._saved:012d}.pkl")
-        draft = f"{path}.draft"
+        draft = f"{path}{wire.DRAFT}"
         with open(draft, "wb", opener=files.private_opener) as file:
             pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()

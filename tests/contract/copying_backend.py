@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from jupyter_autotrain.backends.earlier_checkpoints import from_last_saved, in_home
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
@@ -79,6 +80,8 @@ class CopyingBackend:
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         there = Home(Path(self._root(trial)))
         self._send_bundle(trial, there)
+        theirs = BackendContext(there)
+        trial = from_last_saved(trial, self._context, lambda n: bool(in_home(theirs, replace(trial, resume_attempt=n))))
         if trial.resume_attempt is not None:
             self._send_checkpoints(trial, trial.resume_attempt, there)
         return self._runner_at(self._root(trial)).submit(trial, placement, secrets)

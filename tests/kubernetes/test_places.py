@@ -207,6 +207,8 @@ def test_an_attempt_goes_on_from_the_checkpoints_of_the_last_one(
         assert run(backend, again)[1] == "from {'step': 1}\n"
         third = replace(trial, attempt=3, resume_attempt=2)
         assert run(backend, third)[1] == "from {'step': 2}\n"
+        fifth = replace(trial, attempt=5, resume_attempt=4)  # the fourth was stopped before it ran
+        assert run(backend, fifth)[1] == "from {'step': 3}\n"
     kept = shared / "experiments" / home_identity.identity(home) / "e1" / "1-3" / "checkpoints"
     assert kept.is_dir() is has_volume
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.backends.kubernetes_pod import layout, places
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import DataError
 from jupyter_autotrain.worker import fields
 
@@ -15,7 +16,8 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     """Have all that a trial needs, and write into `trial` where it lies; gives lines for the trial's stderr.
 
     The manager's side says in `trial`: `archives` (as `archives.place` takes them), `on_volume` (whether the
-    profile's storage is mounted), `resumed` (the attempt that it goes on from, as `layout.attempt` names it).
+    profile's storage is mounted), `resumed` (the attempts that it may go on from, the last one first, as
+    `layout.attempt` names them).
 
     Args:
         trial: `trial.json`, as it was sent.
@@ -37,8 +39,8 @@ def prepare(trial: dict[str, object], run: str, environ: Mapping[str, str]) -> l
     trial["environments"] = layout.ENVIRONMENTS if on_volume else f"{run}/environments"
     if places.BUNDLE in found:
         trial["bundle"] = found[places.BUNDLE]
-    earlier = str(trial.pop("resumed", "") or "")
-    resumed = _on_volume(earlier) if earlier and on_volume else ""
+    earlier = trial.pop("resumed", ())
+    resumed = _on_volume(earlier) if on_volume and isinstance(earlier, (list, tuple)) else ""
     if resumed or places.CHECKPOINTS in found:
         trial["resume_from"] = resumed or found[places.CHECKPOINTS]
     _use_image(trial)
@@ -63,11 +65,12 @@ def _with_path(entry: Mapping[str, object], found: Mapping[str, str]) -> dict[st
     return {**entry, "path": f"{place}/{entry.get('file_name')}"} if place else dict(entry)
 
 
-def _on_volume(earlier: str) -> str:
-    """Where the checkpoints of an earlier attempt lie on the volume; "" where it has left none there."""
-    for path in (layout.checkpoints(earlier), f"{layout.trial_directory(earlier, 0)}/{places.CHECKPOINTS}"):
-        if os.path.isdir(path) and os.listdir(path):
-            return path
+def _on_volume(earlier: Sequence[object]) -> str:
+    """Where the checkpoints lie of the first of these attempts that has left any on the volume; "" where none has."""
+    for attempt in map(str, earlier):
+        for path in (layout.checkpoints(attempt), f"{layout.trial_directory(attempt, 0)}/{places.CHECKPOINTS}"):
+            if any(not name.endswith(wire.DRAFT) for _, _, names in os.walk(path) for name in names):
+                return path
     return ""
 
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
+from jupyter_autotrain.backends.earlier_checkpoints import from_last_saved
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.backends.local.status import UnknownError
@@ -32,7 +33,7 @@ MOST_BYTES = 4 << 20  # of one stream in one read
 def trial_file_content(trial: TrialSpec, placement: Placement, profile: Profile, context: BackendContext) -> JsonObject:
     """What stands in `trial.json`: the trial, and where its files lie on this machine."""
     bundle = context.bundle(trial)
-    before = trial.resume_attempt
+    before = from_last_saved(trial, context).resume_attempt
     return {
         **cast("JsonObject", to_json(trial)),
         "directory": str(context.directory(trial)),

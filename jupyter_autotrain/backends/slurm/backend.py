@@ -135,6 +135,7 @@ class SlurmBackend:
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Hand the trial to Slurm, with those that are submitted at the same time; twice is once."""
+        trial = checkpoints.from_last_saved(self._cluster, trial, self._context)
         limit_bytes = cast("int | None", self._options(trial).get("data_cache_limit"))
         content = {
             **self._content(trial, placement), "bundle": self._cluster.send_bundle(trial),

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.ssh import fetching, interpreters, stop_carrying
+from jupyter_autotrain.backends.ssh import checkpoints, fetching, interpreters, stop_carrying
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
@@ -105,6 +105,7 @@ class SshBackend(HostChecks):
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Send the bundle where it is missing, and have the agents start the supervisors; twice is once."""
+        trial = checkpoints.from_last_saved(self._links, self.job_name, trial, self._context)
         if trial.resources.nodes > 1:
             return self._multi_node.submit(trial, self._with_nodes(trial, placement), secrets)
         host = self._host(trial.job_id, placement)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
+from jupyter_autotrain.backends import earlier_checkpoints
 from jupyter_autotrain.backends.earlier_checkpoints import are_there, in_home
 from jupyter_autotrain.backends.ssh import fetching
 from jupyter_autotrain.backends.ssh.link import HostLink
+from jupyter_autotrain.backends.ssh.node_jobs import names_of_nodes
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject
@@ -16,6 +19,41 @@ from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError
 
 _CARRIED = "carried"  # in the home's directory of the attempt: what comes from a host for another one
+
+
+def from_last_saved(
+    links: Mapping[str, HostLink], job_name: Callable[[str], str], trial: TrialSpec, context: BackendContext
+) -> TrialSpec:
+    """The trial, which goes on from the last attempt with checkpoints, in the home or on a host that answers.
+
+    Args:
+        links: The links to all hosts of the profile.
+        job_name: Gives a job's name on its host.
+        trial: The next attempt.
+        context: The home.
+    """
+    silent: set[str] = set()
+
+    def is_on_a_host(attempt: int) -> bool:
+        jobs = names_of_nodes(job_name(trial.job_id_of(attempt)), trial.resources.nodes)
+        return any(_has_any(links, host, jobs, silent) for host in links)
+
+    found = earlier_checkpoints.from_last_saved(trial, context, is_on_a_host)
+    if not silent or found.resume_attempt == trial.resume_attempt:
+        return found
+    note = f"goes on from attempt {found.resume_attempt}: later checkpoints may be on {', '.join(sorted(silent))}"
+    return replace(found, resume_note=f"{note}, without an answer")
+
+
+def _has_any(links: Mapping[str, HostLink], host: str, jobs: Sequence[str], silent: set[str]) -> bool:
+    """Whether a host has checkpoints of any of these jobs; one that does not answer is asked once."""
+    if host in silent:
+        return False
+    try:
+        return any(_has_checkpoints(links[host], job) for job in jobs)
+    except BackendUnavailableError:
+        silent.add(host)
+        return False
 
 
 def have(

@@ -53,6 +53,11 @@ def node_refs(ref: JobRef) -> list[JobRef]:
     return [JobRef(ref.backend, ref.job_id, {"host": node, "job": job}) for node, job in nodes] or [ref]
 
 
+def names_of_nodes(name: str, nodes: int) -> list[str]:
+    """The names of a job on its hosts, in the order of its placement."""
+    return [name] if nodes == 1 else [f"{name}{SEPARATOR}{number}" for number in range(nodes)]
+
+
 def may_lack(ref: JobRef, one: JobRef) -> tuple[type[Exception], ...]:
     """What may keep the files of one host from being read: of an elastic trial each host but the first may be lost."""
     return (BackendUnavailableError,) if ref.data.get("elastic") and one != node_refs(ref)[0] else ()

@@ -150,12 +150,26 @@ def test_a_trial_goes_on_from_the_checkpoints_of_its_last_attempt_on_the_volume(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(layout, "EXPERIMENTS", str(tmp_path / "experiments"))
-    trial = {"on_volume": True, "resumed": layout.attempt("home", "e", 1, 1)}
+    trial = {"on_volume": True, "resumed": [layout.attempt("home", "e", 1, 1)]}
     assert "resume_from" not in prepared(trial, tmp_path)
     for folder_of_it in ("node-0/checkpoints", "checkpoints"):  # of one that was rescaled, of any other
         saved = tmp_path / "experiments" / "home" / "e" / "1-1" / folder_of_it
         (saved / "step-5").mkdir(parents=True)
+        (saved / "step-5" / "model.pt").touch()
         assert prepared(trial, tmp_path)["resume_from"] == str(saved)
+
+
+def test_attempts_that_have_left_none_on_the_volume_hide_none_before_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(layout, "EXPERIMENTS", str(tmp_path / "experiments"))
+    trial = {"on_volume": True, "resumed": [layout.attempt("home", "e", 1, number) for number in (3, 2, 1)]}
+    first, second = (tmp_path / "experiments" / "home" / "e" / f"1-{number}" / "checkpoints" for number in (1, 2))
+    for folder_of_it in (first, second / "rank-1"):
+        folder_of_it.mkdir(parents=True)
+    (first / "step-000000000005.pkl").touch()
+    (second / "rank-1" / "step-000000000007.pkl.draft").touch()
+    assert prepared(trial, tmp_path)["resume_from"] == str(first)
 
 
 def test_in_the_image_that_the_header_names_the_place_is_the_environment(tmp_path: Path) -> None:
@@ -210,7 +224,7 @@ def test_the_checkpoints_of_a_trial_lie_on_the_volume_and_outlive_its_pods(tmp_p
     assert (own["mountPath"], own["subPath"]) == (
         "/autotrain/run/trial/checkpoints", f"team/ada/experiments/{own_home}/e/1-2/checkpoints",
     )  # fmt: skip
-    assert found.fields["resumed"] == f"{own_home}/e/1-1"
+    assert found.fields["resumed"] == [f"{own_home}/e/1-1"]
     assert found.fields["on_volume"] is True
 
 
@@ -230,11 +244,18 @@ def test_only_the_credentials_of_a_secret_are_read() -> None:
 def test_checkpoints_without_a_volume_come_from_the_home(tmp_path: Path) -> None:
     folder(tmp_path / "saved", 64)
     trial = TrialSpec("e", 1, 2, resume_attempt=1)
-    folders = [tmp_path / "none", tmp_path / "saved"]
-    found = trial_needs.of_trial(trial, BackendContext(Home(tmp_path)), {}, Shipping(None), folders)
+    found = trial_needs.of_trial(trial, BackendContext(Home(tmp_path)), {}, Shipping(None), (1, tmp_path / "saved"))
     assert [archive.entry["name"] for archive in found.archives] == ["checkpoints"]
     assert len(found.files) == 1
     assert found.volumes == ()
+
+
+def test_a_pod_looks_on_the_volume_for_no_older_checkpoints_than_the_home_has(tmp_path: Path) -> None:
+    folder(tmp_path / "saved", 64)
+    trial = TrialSpec("e", 1, 5, resume_attempt=4)
+    in_home = (2, tmp_path / "saved")
+    found = trial_needs.of_trial(trial, BackendContext(Home(tmp_path)), {}, Shipping(None), in_home)
+    assert [str(name).rpartition("/")[2] for name in found.fields["resumed"]] == ["1-4", "1-3", "1-2"]
 
 
 def test_a_bundle_that_no_config_map_holds_goes_by_the_storage(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.core.spec import Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 FILES = {"first.pt": b"first", "last.pt": b"last"}
@@ -25,8 +25,9 @@ FILES = {"first.pt": b"first", "last.pt": b"last"}
 class Link:
     """A host that has files of an attempt, or none; after some answers it is silent."""
 
-    def __init__(self, files: Mapping[str, bytes], answers: int = 1000) -> None:
+    def __init__(self, files: Mapping[str, bytes], answers: int = 1000, job: str = "") -> None:
         self._files = files
+        self._job = job
         self.answers = answers
         self.got: list[dict[str, bytes]] = []
         self.sent = SimpleNamespace(send_checkpoints=self._send)
@@ -35,7 +36,7 @@ class Link:
         if not self.answers:
             raise BackendUnavailableError("It does not answer.")
         self.answers -= 1
-        if not self._files:
+        if not self._files or self._job not in {"", job}:
             raise BackendError(f"There is no job {job}.")
         if do == "list":
             return {name: len(data) for name, data in self._files.items()}
@@ -55,6 +56,34 @@ def have(home: Home, **links: Link) -> JsonObject:
     trial = TrialSpec("e1", 1, 2, resume_attempt=1)
     found = cast("Mapping[str, HostLink]", links)
     return checkpoints.have(found, "h2", "owner/e1-1-1", trial, BackendContext(home))
+
+
+def goes_on_from(home: Home, nodes: int = 1, **links: Link) -> tuple[int | None, str]:
+    trial = TrialSpec("e1", 1, 4, resources=Resources(nodes=nodes), resume_attempt=3)
+    hosts = cast("Mapping[str, HostLink]", links)
+    found = checkpoints.from_last_saved(hosts, lambda job_id: f"owner/{job_id}", trial, BackendContext(home))
+    return found.resume_attempt, found.resume_note
+
+
+def test_a_trial_goes_on_from_the_last_attempt_that_has_left_some_on_any_host(home: Home) -> None:
+    first = Link(FILES, job="owner/e1-1-1")
+    second = Link(FILES, job="owner/e1-1-2")
+    assert goes_on_from(home, h1=first, h2=Link({})) == (1, "")
+    assert goes_on_from(home, h1=first, h2=second) == (2, "")
+    assert goes_on_from(home, h1=Link({}), h2=Link({})) == (3, "")
+
+
+def test_all_nodes_go_on_from_the_same_attempt(home: Home) -> None:
+    first = Link(FILES, job="owner/e1-1-1@0")
+    second = Link(FILES, job="owner/e1-1-2@1")
+    assert goes_on_from(home, nodes=2, h1=first, h2=second) == (2, "")
+
+
+def test_it_says_where_later_ones_may_be_that_it_does_not_go_on_from(home: Home) -> None:
+    silent = Link(FILES, answers=0)
+    note = "goes on from attempt 1: later checkpoints may be on h1, without an answer"
+    assert goes_on_from(home, h1=silent, h2=Link(FILES, job="owner/e1-1-1")) == (1, note)
+    assert goes_on_from(home, h1=silent, h2=Link({})) == (3, "")  # then it begins anew, and `have` says so
 
 
 def test_they_go_from_host_to_host_whole(home: Home) -> None:

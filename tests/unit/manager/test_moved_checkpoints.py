@@ -114,6 +114,37 @@ def test_they_come_by_the_home_where_another_backend_takes_the_trial(world, back
     assert notes(world) == []
 
 
+def test_those_of_an_attempt_before_the_last_come_where_the_last_has_saved_none(world, backends):
+    world.submit(backends=(LAB, HERE), trials=1, retries=2, resources=Resources(cpus=1.0))
+    world.step()
+    saved = world.home.trial("id0", 1, 1)
+    saved.mkdir(parents=True, exist_ok=True)
+    KeptCheckpoints(JobRef("lab", "id0-1-1"), SIZES).write(saved)
+    backends["lab"].job(1).end(TrialState.FAILED, "out of memory")
+    world.step()
+    (world.home.trial("id0", 1, 2) / wire.CHECKPOINTS).mkdir(parents=True)
+    fetch_from(backends["lab"])
+    moves_here(world, backends, backends["lab"].job(1, 2))
+    assert backends["here"].job(1, 3).trial.resume_attempt is not None
+    assert (saved / wire.CHECKPOINTS / "last.pt").read_text() == "id0-1-1 checkpoints/last.pt"
+    assert notes(world) == []
+
+
+def test_those_left_behind_come_after_all_where_the_attempt_that_began_anew_has_saved_none(
+    world, backends, fails_on_lab
+):
+    fetch_from(backends["lab"], failures=10_000)
+    moves_here(world, backends, fails_on_lab)
+    assert backends["here"].job(1, 2).trial.resume_attempt is None
+    fetch_from(backends["lab"])
+    backends["here"].job(1, 2).end(TrialState.FAILED, "out of memory")
+    world.step(4)
+    world.request("retry", "id0")
+    world.step(8)
+    assert backends["here"].job(1, 3).trial.resume_attempt is not None
+    assert backends["lab"].fetched == ["checkpoints/first.pt", "checkpoints/last.pt"]
+
+
 def test_a_backend_that_does_not_answer_for_a_moment_is_waited_for(world, backends, fails_on_lab):
     fetch_from(backends["lab"], failures=5)
     moves_here(world, backends, fails_on_lab)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, cast
@@ -49,7 +49,11 @@ class TrialNeeds:
 
 
 def of_trial(
-    trial: TrialSpec, context: BackendContext, options: JsonObject, ways: Shipping, checkpoints: Sequence[Path] = ()
+    trial: TrialSpec,
+    context: BackendContext,
+    options: JsonObject,
+    ways: Shipping,
+    checkpoints: tuple[int, Path] | None = None,
 ) -> TrialNeeds:
     """What a trial needs; nothing is sent.
 
@@ -58,20 +62,23 @@ def of_trial(
         context: The home.
         options: Of the profile and the header's section.
         ways: How archives get to pods.
-        checkpoints: Folders in the home where the checkpoints of the attempt may lie that it goes on from.
+        checkpoints: The last attempt of which the home has checkpoints, and their folder; those of a later one may be
+            on the volume, which only its pods see.
 
     Raises:
         BackendError: Something is too big, and the profile names no storage.
         DataError: Data was changed since the submission.
     """
-    archives = [*_data(trial, context, ways), *_bundle(trial, context, ways), *_checkpoints(trial, checkpoints, ways)]
+    in_home, folder = checkpoints or (1, None)
+    archives = [*_data(trial, context, ways), *_bundle(trial, context, ways), *_checkpoints(folder, ways)]
     on_volume = checkpoint_volume.has_volume(options)
     fields: dict[str, object] = {"on_volume": on_volume, "archives": [archive.entry for archive in archives]}
     if trial.data:
         fields["data"] = to_json(trial.data)
         fields["data_limit_bytes"] = options.get("data_cache_limit")
     if trial.resume_attempt is not None:
-        fields["resumed"] = _attempt(trial, context, trial.resume_attempt)
+        earlier = range(trial.resume_attempt, in_home - 1, -1)
+        fields["resumed"] = [_attempt(trial, context, attempt) for attempt in earlier]
     own = _attempt(trial, context, trial.attempt)
     mounted = _mounted(own, options) if on_volume else ((), ())
     return TrialNeeds(cast("JsonObject", fields), tuple(archives), *mounted, _credentials(options))
@@ -124,13 +131,10 @@ def _bundle(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[A
     return [archive] if archive.file is None else []
 
 
-def _checkpoints(trial: TrialSpec, folders: Sequence[Path], ways: Shipping) -> list[Archive]:
-    if trial.resume_attempt is None:
+def _checkpoints(folder: Path | None, ways: Shipping) -> list[Archive]:
+    if folder is None:
         return []
-    for folder in folders:
-        if folder.is_dir() and any(folder.iterdir()):
-            return [ways.archive(places.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
-    return []
+    return [ways.archive(places.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
 
 
 def _attempt(trial: TrialSpec, context: BackendContext, attempt: int) -> str:

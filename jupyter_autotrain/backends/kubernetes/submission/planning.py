@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupyter_autotrain.backends.earlier_checkpoints import in_home
+from jupyter_autotrain.backends.earlier_checkpoints import from_last_saved, has_saved, in_home
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import collected_folder
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
@@ -74,11 +74,15 @@ def plan(
     return TrialPlan(program, shared, own, needs, names)
 
 
-def _checkpoints(trial: TrialSpec, context: BackendContext) -> list[Path]:
-    """Where the home may have the checkpoints of the attempt that a trial goes on from."""
-    if trial.resume_attempt is None:
-        return []
-    earlier = trial.job_id_of(trial.resume_attempt)
-    collected = collected_folder(context.home, earlier) / "0" / "trial" / wire.CHECKPOINTS
-    found = in_home(context, trial)
-    return [collected, found] if found else [collected]
+def _checkpoints(trial: TrialSpec, context: BackendContext) -> tuple[int, Path] | None:
+    """The last attempt of which the home has checkpoints, and their folder there."""
+
+    def collected(attempt: int) -> Path:
+        return collected_folder(context.home, trial.job_id_of(attempt)) / "0" / "trial" / wire.CHECKPOINTS
+
+    found = from_last_saved(trial, context, lambda attempt: has_saved(collected(attempt)))
+    if found.resume_attempt is None:
+        return None
+    folder = collected(found.resume_attempt)
+    chosen = folder if has_saved(folder) else in_home(context, found)
+    return (found.resume_attempt, chosen) if chosen else None
