@@ -17,7 +17,7 @@ from tests.kubernetes.api.requests import Requests
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden"
 DEFINITIONS = Path(os.environ.get("AUTOTRAIN_CRDS", ROOT.parent / "shared" / "reference" / "crds"))
-OLDER = {"podSpecOverrides", "podTemplateOverrides"}  # fields of releases of Trainer before the definitions'
+OLDER = {"podTemplateOverrides"}  # fields of releases of Trainer before the definitions'
 
 
 def read_all(text: str) -> list[dict]:

@@ -44,13 +44,6 @@ OVERRIDES_2_1 = TrainJobLayout(
     has_deadline=False,
     overrides_have_manager=False,
 )
-OVERRIDES_2_0 = TrainJobLayout(
-    "podSpecOverrides",
-    frozenset({"containers", "nodeSelector", "serviceAccountName", "tolerations", "volumes"}),
-    frozenset({"env", "name", "volumeMounts"}),
-    has_deadline=False,
-    overrides_have_manager=False,
-)
 
 
 def request(workload: Workload, options: dict[str, Any], **changes: Any) -> WorkloadRequest:
@@ -86,7 +79,6 @@ def cases() -> dict[str, Sequence[Any]]:
         "TrainJob": rendered(TrainJobWorkload(), FULL, launcher="torchrun", **two),
         "TrainJob with the image of its runtime": rendered(TrainJobWorkload(), {}),
         "TrainJob of Trainer 2.1": rendered(TrainJobWorkload(layout=OVERRIDES_2_1), plain, **two),
-        "TrainJob of Trainer 2.0": rendered(TrainJobWorkload(layout=OVERRIDES_2_0), plain, **two),
         "TrainJob with Volcano": rendered(
             TrainJobWorkload(namespaced), {"scheduler": "volcano", "queue": "gpus"}, nodes=2
         ),

@@ -39,7 +39,7 @@ def fields(*path: str, **leaves: Any) -> JsonObject:
     """A schema with properties below a path."""
     schema: dict[str, Any] = {"type": "object", "properties": leaves}
     for name in reversed(path):
-        is_list = name in ("runtimePatches", "podTemplateOverrides", "podSpecOverrides", "replicatedJobs")
+        is_list = name in ("runtimePatches", "podTemplateOverrides", "replicatedJobs")
         inner = {"type": "array", "items": schema} if is_list else schema
         schema = {"type": "object", "properties": {name: inner}}
     return schema
@@ -187,8 +187,17 @@ POD = ("replicatedJobs", "template", "spec", "template", "spec")
 LAYOUTS = {
     "runtimePatches": ("spec", "runtimePatches", "trainingRuntimeSpec", "template", "spec", *POD),
     "podTemplateOverrides": ("spec", "podTemplateOverrides", "spec"),
-    "podSpecOverrides": ("spec", "podSpecOverrides"),
 }
+
+
+def test_a_trainer_whose_pods_cannot_be_labelled_is_not_used() -> None:
+    """They would never be found: the trial would end as failed though it ran."""
+    schema = fields("spec", podSpecOverrides={})
+    with pytest.raises(BackendError, match=r"release 2\.0") as caught:
+        chosen(Cluster(V2, runtimes=STOCK, schemas={V2: schema}))
+    assert "Trainer 2.1 or later" in caught.value.expected
+    both = chosen(Cluster(V2, *V1, runtimes=STOCK, schemas={V2: schema}))
+    assert kind_of(both) == "PyTorchJob v1"
 
 
 @pytest.mark.parametrize("overrides", LAYOUTS)

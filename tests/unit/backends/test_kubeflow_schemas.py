@@ -19,7 +19,7 @@ from ruamel.yaml import YAML
 GOLDEN = Path(__file__).parents[2] / "golden" / "kubeflow.json"
 FOLDER = os.environ.get("AUTOTRAIN_CRDS", "")
 # What tells releases of the same version apart.
-TELLING = ("podSpecOverrides", "podTemplateOverrides", "runtimePatches", "runLauncherAsWorker")
+TELLING = ("podTemplateOverrides", "runtimePatches", "runLauncherAsWorker")
 
 Json = dict[str, Any]
 

@@ -18,7 +18,7 @@ from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Ru
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
-from tests.unit.backends.kubeflow_cases import FULL, HOME, OVERRIDES_2_0, cases, rendered
+from tests.unit.backends.kubeflow_cases import HOME, OVERRIDES_2_1, cases, rendered
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "kubeflow.json"
 ALL: tuple[Workload, ...] = (
@@ -145,8 +145,8 @@ def test_what_a_trainjob_has_no_field_for_is_refused_by_name() -> None:
     with pytest.raises(BackendError, match="cannot say this of its pods: priorityClassName, schedulerName") as caught:
         rendered(TrainJobWorkload(), {"priority_class": "low", "scheduler": "volcano"})
     assert "PyTorchJob" in caught.value.action
-    with pytest.raises(BackendError, match="imagePullSecrets"):
-        rendered(TrainJobWorkload(layout=OVERRIDES_2_0), FULL)
+    with pytest.raises(BackendError, match="securityContext"):
+        rendered(TrainJobWorkload(layout=OVERRIDES_2_1), {"security_context": {"runAsUser": 1000}})
 
 
 def test_the_scheduler_of_a_trainjob_is_the_one_of_its_runtime() -> None:

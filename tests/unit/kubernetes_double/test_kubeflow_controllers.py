@@ -321,7 +321,7 @@ def test_a_trainjob_becomes_a_jobset_of_its_runtime_in_each_release(cluster: Clu
     own = variables(pods[1])
     assert (own["PET_NNODES"], own["PET_NPROC_PER_NODE"]) == ("2", "2")
     assert own["AUTOTRAIN_FIRST_ADDRESS"] == f"{name}-node-0-0.{name}"
-    assert ("jupyter-autotrain/job" in pods[0]["metadata"]["labels"]) is (release != "2.0")
+    assert "jupyter-autotrain/job" in pods[0]["metadata"]["labels"]
     for pod in pods:
         cluster.say(pod["metadata"]["name"], "Running")
     cluster.until_state(workload, name, TrialState.RUNNING)

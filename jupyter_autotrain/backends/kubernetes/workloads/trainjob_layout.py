@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.backends.kubernetes.access.served import properties
 from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import BackendError
 
 _POD_SPEC = ("replicatedJobs", "template", "spec", "template", "spec")
 _PATHS = {
     "runtimePatches": ("runtimePatches", "trainingRuntimeSpec", "template", "spec", *_POD_SPEC),
     "podTemplateOverrides": ("podTemplateOverrides", "spec"),
-    "podSpecOverrides": ("podSpecOverrides",),
 }
+_WITHOUT_LABELS = "podSpecOverrides"  # of Trainer 2.0: it changes the spec of pods alone
 _MANAGER = "jupyter-autotrain/trial"
 _NEWEST_FIELDS = frozenset(
     {
@@ -47,11 +48,9 @@ class TrainJobLayout:
 
         Args:
             job: The replicated job that is changed.
-            metadata: Labels and annotations for its pods; lost in releases that cannot take them.
+            metadata: Labels and annotations for its pods.
             spec: The part of the pods' spec.
         """
-        if self.overrides == "podSpecOverrides":
-            return [{"targetJobs": [{"name": job}], **spec}]
         if self.overrides == "podTemplateOverrides":
             manager = {"manager": _MANAGER} if self.overrides_have_manager else {}
             return [{**manager, "targetJobs": [{"name": job}], "metadata": metadata, "spec": spec}]
@@ -61,7 +60,11 @@ class TrainJobLayout:
 
 
 def layout_of(schema: JsonObject) -> TrainJobLayout:
-    """The layout that a served schema has; the newest one where it tells nothing."""
+    """The layout that a served schema has; the newest one where it tells nothing.
+
+    Raises:
+        BackendError: It is that of a release whose pods cannot be labelled, so that they would not be found.
+    """
     fields = properties(schema, "spec")
     for overrides, path in _PATHS.items():
         if overrides in fields:
@@ -72,4 +75,10 @@ def layout_of(schema: JsonObject) -> TrainJobLayout:
                 has_deadline="activeDeadlineSeconds" in fields,
                 overrides_have_manager="manager" in properties(schema, "spec", overrides),
             )
+    if _WITHOUT_LABELS in fields:
+        raise BackendError(
+            "This Kubeflow Trainer is release 2.0, whose TrainJobs cannot label their pods.",
+            "Trainer 2.1 or later was expected.",
+            "Have it updated, or use `kind: PyTorchJob` where it is served.",
+        )
     return TrainJobLayout()

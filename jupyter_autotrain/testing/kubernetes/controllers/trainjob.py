@@ -123,9 +123,6 @@ def _patches(job: Json) -> list[tuple[str, Json]]:
     for override in spec.get("podTemplateOverrides", ()):
         pods = {key: value for key, value in override.items() if key in ("metadata", "spec")}
         found += [(target["name"], pods) for target in override.get("targetJobs", ())]
-    for override in spec.get("podSpecOverrides", ()):
-        pods = {"spec": {key: value for key, value in override.items() if key != "targetJobs"}}
-        found += [(target["name"], pods) for target in override["targetJobs"]]
     return found
 
 

@@ -1,4 +1,4 @@
-"""The kinds of Kubeflow Trainer in three releases, and JobSet."""
+"""The kinds of Kubeflow Trainer in two releases, and JobSet."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRAINJOBS = Resource(_GROUP, _VERSION, "trainjobs", "TrainJob")
 RUNTIMES = Resource(_GROUP, _VERSION, "trainingruntimes", "TrainingRuntime", subresources=())
 CLUSTER_RUNTIMES = Resource(_GROUP, _VERSION, "clustertrainingruntimes", "ClusterTrainingRuntime", False, ())
 JOBSETS = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
-RELEASES = ("2.0", "2.1", "2.2")
+RELEASES = ("2.1", "2.2")
 
 
 def schemas(release: str = RELEASES[-1]) -> dict[Resource, Json]:
@@ -50,7 +50,7 @@ def _trainjob(release: str) -> Json:
         resourcesPerNode=fields(limits=mapping(QUANTITY), requests=mapping(QUANTITY), claims=array(ANYTHING)),
     )  # fmt: skip
     later = {"activeDeadlineSeconds": {"type": "integer", "minimum": 1}, "runtimePatches": array(_patch())}
-    earlier = {"labels": mapping(TEXT), "annotations": mapping(TEXT), **_overrides(release)}
+    earlier = {"labels": mapping(TEXT), "annotations": mapping(TEXT), **_overrides()}
     spec = fields(
         ("runtimeRef",),
         initializer=ANYTHING, managedBy=TEXT, runtimeRef=reference, trainer=trainer,
@@ -66,11 +66,9 @@ def _status() -> Json:
     return fields(conditions=array(condition()), jobsStatus=array(counted), trainerStatus=ANYTHING)
 
 
-def _overrides(release: str) -> Json:
-    """How earlier releases change the pods of a runtime."""
+def _overrides() -> Json:
+    """How the earlier release changes the pods of a runtime."""
     target = array(fields(("name",), name=TEXT))
-    if release == "2.0":
-        return {"podSpecOverrides": array(fields(("targetJobs",), targetJobs=target, **_pod_fields("2.0")))}
     spec = fields(**_pod_fields("2.1"))
     return {"podTemplateOverrides": array(fields(targetJobs=target, metadata=metadata(), spec=spec))}
 
@@ -85,10 +83,8 @@ def _pod_fields(release: str) -> Json:
         "containers": containers, "initContainers": containers, "nodeSelector": mapping(TEXT),
         "schedulingGates": array(built_in("PodSchedulingGate")), "serviceAccountName": TEXT,
         "tolerations": array(built_in("Toleration")), "volumes": array(built_in("Volume")),
+        "affinity": built_in("Affinity"), "imagePullSecrets": array(built_in("LocalObjectReference")),
     }  # fmt: skip
-    if release != "2.0":
-        found["affinity"] = built_in("Affinity")
-        found["imagePullSecrets"] = array(built_in("LocalObjectReference"))
     if release == "2.2":
         found["securityContext"] = built_in("PodSecurityContext")
         found["terminationGracePeriodSeconds"] = INTEGER
