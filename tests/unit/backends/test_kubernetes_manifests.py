@@ -74,6 +74,15 @@ def test_pods_of_a_kind_that_kueue_does_not_know_are_a_group() -> None:
     }
 
 
+def test_pods_of_a_trial_that_is_rescaled_are_queued_one_by_one() -> None:
+    """A group of Kueue is admitted with the number of pods that it says, which here is another each time."""
+    workload = OneKind("AdaptDLJob")
+    workload.node_variables = NodeVariables(count="ADAPTDL_NUM_REPLICAS")
+    request = WorkloadRequest("t-1", "team", {"app": "x"}, {}, 4, 1, 1, "env", TEMPLATE, {"queue": "team-a"})
+    (found,) = manifests(workload, request).objects
+    assert pods_of(found) == {"labels": {"app": "x", "kueue.x-k8s.io/queue-name": "team-a"}}
+
+
 def test_with_volcano_a_trial_is_a_pod_group() -> None:
     job, group = rendered({"scheduler": "volcano", "queue": "gpus", "priority_class": "low"}).objects
     assert pods_of(job)["annotations"] == {"scheduling.k8s.io/group-name": "t-1"}

@@ -83,6 +83,8 @@ def _queued(workload: Workload, request: WorkloadRequest) -> WorkloadRequest:
     queue = options.get("queue")
     if not queue or _is_of_kueue(workload):
         return request
+    if workload.node_variables.count:  # a group has as many pods for ever, and is not admitted with fewer
+        return _with_pods(request, {KUEUE_QUEUE: str(queue)}, {})
     labels = {KUEUE_QUEUE: str(queue), KUEUE_GROUP: request.name}
     return _with_pods(request, labels, {KUEUE_COUNT: str(request.nodes)})
 
