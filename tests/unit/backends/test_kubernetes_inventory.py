@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any, cast
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.inventory import node_inventory as inventories
+from jupyter_autotrain.backends.kubernetes.inventory.discovering import discover
 from jupyter_autotrain.backends.kubernetes.objects.quantities import parse_quantity
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.inventory_cluster import cluster_of
+from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import PlanError
 
 A100 = {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "nvidia.com/gpu.memory": "81920", "pool": "gpu"}
@@ -124,3 +131,37 @@ def test_a_part_of_a_gpu_is_never_planned_for_as_the_whole(resource: str) -> Non
 def test_a_mig_part_has_its_own_memory() -> None:
     found = inventories.inventory([node("n1", {"nvidia.com/mig-3g.40gb": "2"}, A100)], [], {})
     assert [gpu.memory_bytes for gpu in found.nodes[0].accelerators] == [40 * 2**30] * 2
+
+
+def test_a_pod_is_counted_by_the_little_that_is_kept_of_it() -> None:
+    sidecar = {"name": "s", "restartPolicy": "Always", "resources": {"requests": {"cpu": "2"}}}
+    whole = pod("n1", init=[sidecar, {"name": "i", "resources": {"requests": {"memory": "50Gi"}}}], cpu="1500m")
+    whole["spec"]["overhead"] = {"cpu": "250m"}
+    whole["spec"]["containers"][0]["env"] = [{"name": "LONG", "value": "x" * 10_000}]
+    whole["metadata"] = {"name": "p", "managedFields": ["x" * 10_000]}
+    ended = pod("n1", "Succeeded", cpu="8")
+    kept = [inventories.slim_pod(one) for one in (whole, ended)]
+    assert len(json.dumps(kept[0])) < 400
+    before, after = (inventories.inventory([node("n1")], pods, {}).nodes[0].labels for pods in ([whole, ended], kept))
+    assert before == after
+    assert before["cpus_free"] == "27.750"
+
+
+class ManyPods:
+    """An API server that keeps of what it lists only what it is told to."""
+
+    def __init__(self) -> None:
+        self.kept: list[JsonObject] = []
+
+    def list(self, object_type: ObjectType, _namespace: None, slim: Callable[[JsonObject], JsonObject] = dict) -> Any:
+        if object_type.kind == "Node":
+            return [node("n1")]
+        self.kept = [slim({**pod("n1", cpu="8"), "metadata": {"managedFields": ["x"]}})]
+        return self.kept
+
+
+def test_a_discovery_holds_no_whole_pods() -> None:
+    api = ManyPods()
+    (found,) = discover(cast("KubernetesApi", api), {}).nodes
+    assert found.labels["cpus_free"] == "23.500"
+    assert "metadata" not in api.kept[0]

@@ -50,11 +50,12 @@ class KubernetesApi(ApiConnection):
         return self.request("GET", object_type.path(namespace, name))
 
     def list(
-        self, object_type: ObjectType, namespace: str | None, label_selector: str = "", field_selector: str = ""
-    ) -> list[JsonObject]:
-        """Objects of a namespace, or of all."""
+        self, object_type: ObjectType, namespace: str | None, label_selector: str = "",
+        slim: Callable[[JsonObject], JsonObject] = _as_it_is,
+    ) -> list[JsonObject]:  # fmt: skip
+        """Objects of a namespace, or of all; `slim` as in `alist`."""
         path = list_path(object_type, namespace)
-        return [*self.loop.call(self.alist(path, selectors(label_selector, field_selector)))[0]]
+        return [*self.loop.call(self.alist(path, selectors(label_selector), slim))[0]]
 
     async def alist(
         self, path: str, query: Mapping[str, str], slim: Callable[[JsonObject], JsonObject] = _as_it_is

@@ -28,7 +28,7 @@ def discover(api: KubernetesApi, options: JsonObject) -> Inventory:
         )
     pods: list[JsonObject] | None = None
     try:
-        pods = api.list(PODS, None)
+        pods = api.list(PODS, None, slim=node_inventory.slim_pod)
     except ApiRefusedError as error:
         if error.code != _FORBIDDEN:
             raise

@@ -9,11 +9,12 @@ from typing import cast
 from jupyter_autotrain.backends.kubernetes.inventory import gpu_resources
 from jupyter_autotrain.backends.kubernetes.objects.quantities import parse_quantity
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.json import JsonObject, JsonValue
 
 LIMITS = "limits are kept by the cluster and by each supervisor"
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
 _FINISHED = ("Succeeded", "Failed")
+_COUNTED = ("resources", "restartPolicy")  # of containers
 _Amounts = dict[str, Decimal]
 
 
@@ -124,6 +125,20 @@ def _taken(pods: Sequence[JsonObject]) -> dict[str, _Amounts]:
         if node and _part(pod, "status").get("phase") not in _FINISHED:
             _add(taken.setdefault(node, {}), requests(_part(pod, "spec")))
     return taken
+
+
+def slim_pod(pod: JsonObject) -> JsonObject:
+    """A pod with what `inventory` reads of it: a cluster may have ten thousands."""
+    spec = _part(pod, "spec")
+    kept: dict[str, JsonValue] = {"nodeName": spec.get("nodeName"), "overhead": spec.get("overhead")}
+    for name in ("containers", "initContainers"):
+        containers = cast("Sequence[JsonObject]", spec.get(name) or ())
+        kept[name] = [_slim_container(one) for one in containers]
+    return {"spec": kept, "status": {"phase": _part(pod, "status").get("phase")}}
+
+
+def _slim_container(container: JsonObject) -> JsonObject:
+    return {name: container[name] for name in _COUNTED if name in container}
 
 
 def requests(spec: JsonObject) -> dict[str, Decimal]:
