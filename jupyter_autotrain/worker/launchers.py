@@ -89,7 +89,7 @@ class PaddleLauncher(Launcher):
         endpoints = layout.rank_endpoints()
         size = str(layout.world_size)
         found = super().variables(local_rank) | {
-            "PADDLE_MASTER": f"{layout.master_address}:{layout.master_port}",
+            "PADDLE_MASTER": layout.master_endpoint,
             "PADDLE_GLOBAL_SIZE": size,
             "PADDLE_LOCAL_SIZE": str(layout.workers_per_node),
             "PADDLE_GLOBAL_RANK": str(rank),

@@ -9,7 +9,8 @@ def find_free(count: int, address: str = "127.0.0.1") -> list[int]:
     """Different ports of an address that are not in use; nothing listens on them until a rank does."""
     import socket  # noqa: PLC0415 - only trials with several workers pay
 
-    probes = [socket.socket(socket.AF_INET, socket.SOCK_STREAM) for _ in range(count)]
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    probes = [socket.socket(family, socket.SOCK_STREAM) for _ in range(count)]
     try:
         for probe in probes:
             probe.bind((address, 0))
@@ -24,12 +25,18 @@ def own_address(peer: str) -> str:
     import socket  # noqa: PLC0415 - as above
 
     try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((peer, 9))
+        family, kind, protocol, _, place = socket.getaddrinfo(peer, 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.connect(place)
             address: str = probe.getsockname()[0]
     except OSError:
         return ""
-    return "" if address.startswith("127.") else address
+    return "" if address.startswith("127.") or address == "::1" else address
+
+
+def endpoint(address: str, port: int) -> str:
+    """An address and a port as one text."""
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def interface_of(address: str) -> str:

@@ -57,6 +57,11 @@ class RankLayout:
         """A free port of the first node, which belongs to no rank."""
         return self.endpoints[0][1][self.workers_per_node]
 
+    @property
+    def master_endpoint(self) -> str:
+        """Both as one text."""
+        return ports.endpoint(self.master_address, self.master_port)
+
     def rank(self, local_rank: int) -> int:
         """The rank of one of this node's workers."""
         return self.node_rank * self.workers_per_node + local_rank
@@ -65,7 +70,7 @@ class RankLayout:
         """Of each rank `ADDRESS:PORT` with a port of its own."""
         found = []
         for address, free in self.endpoints:
-            found += [f"{address}:{port}" for port in free[: self.workers_per_node]]
+            found += [ports.endpoint(address, port) for port in free[: self.workers_per_node]]
         return found
 
 

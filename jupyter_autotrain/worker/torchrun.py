@@ -35,7 +35,7 @@ class TorchrunLauncher(Launcher):
         command = [
             str(trial["python"]), "-m", "torch.distributed.run", f"--nnodes={nodes}",
             f"--nproc-per-node={layout.workers_per_node}", *self._rendezvous(),
-            f"--rdzv-endpoint={layout.master_address}:{layout.master_port}", f"--rdzv-id={_job(trial)}",
+            f"--rdzv-endpoint={layout.master_endpoint}", f"--rdzv-id={_job(trial)}",
             f"--local-addr={layout.address}", "--monitor-interval=0.1",
             f"--max-restarts={_RESTARTS if self.is_elastic else 0}", "--no-python", *rank_command,
         ]  # fmt: skip

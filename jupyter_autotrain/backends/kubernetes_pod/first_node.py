@@ -37,7 +37,7 @@ class FirstNode:
         self._ended: dict[int, str] = {}
         self._directory = ""
         self._has_ended_others = False
-        self._listener = socket.create_server((_listening_address(), pod_part.PORT), backlog=nodes)
+        self._listener = _listener(nodes)
         self._listener.settimeout(0)
 
     def join(self, stops: Callable[[], bool]) -> dict[str, Any]:
@@ -155,10 +155,22 @@ class FirstNode:
         self._listener.close()
 
 
+def _listener(nodes: int) -> socket.socket:
+    address = _listening_address()
+    if address:
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        return socket.create_server((address, pod_part.PORT), family=family, backlog=nodes)
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", pod_part.PORT), family=socket.AF_INET6, backlog=nodes, dualstack_ipv6=True)
+    return socket.create_server(("", pod_part.PORT), backlog=nodes)
+
+
 def _listening_address() -> str:
-    """The pod's own address; all of them where its name leads to none."""
+    """The pod's own address; "", all of them, where its name leads to none, or to one of each family."""
     try:
-        found = socket.gethostbyname(socket.gethostname())
+        places = socket.getaddrinfo(socket.gethostname(), None, type=socket.SOCK_STREAM)
     except OSError:
         return ""
-    return "" if found.startswith("127.") else found
+    addresses = {str(place[0]) for *_, place in places}
+    own = [address for address in addresses if address != "::1" and not address.startswith("127.")]
+    return own[0] if len(own) == 1 else ""

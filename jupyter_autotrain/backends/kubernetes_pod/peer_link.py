@@ -17,6 +17,7 @@ from typing import Any
 _WAIT_S = 10.0  # for a peer that does not take or say what it should
 _MOST_BYTES = 64 << 20  # of one message: ports of many nodes, a piece of a stream
 _PIECE = 1 << 16
+_MAPPED = "::ffff:"  # of an IPv4 address, where one socket listens for both families
 
 
 class PeerLink:
@@ -37,7 +38,8 @@ class PeerLink:
     @property
     def own_address(self) -> str:
         """The address of this end."""
-        return str(self._socket.getsockname()[0])
+        address = str(self._socket.getsockname()[0])
+        return address[len(_MAPPED) :] if address.startswith(_MAPPED) else address
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message; to a peer that is gone nothing is sent."""

@@ -148,6 +148,7 @@ def test_a_patch_of_the_pod_is_merged_by_name_and_keeps_what_is_ours() -> None:
     }  # fmt: skip
     found = spec({"pod_patch": patch})
     assert found["hostNetwork"] is True
+    assert found["dnsPolicy"] == "ClusterFirstWithHostNet"  # else names of other pods are not found
     assert [one["name"] for one in found["containers"]] == ["trial", "proxy"]
     assert [one["name"] for one in found["containers"][0]["env"]][-1] == "DEBUG"
     assert [one["name"] for one in found["volumes"]] == ["code", "more"]

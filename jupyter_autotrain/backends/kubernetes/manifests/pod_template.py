@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.manifests import patching, volumes
+from jupyter_autotrain.backends.kubernetes.objects.fields import part
 from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER, deadline_s
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.options.security import security_contexts
@@ -69,7 +70,12 @@ def pod_template(
         "metadata": metadata(options, labels or {}, annotations or {}),
         "spec": _pod_spec(trial, options, program),
     }
-    return patching.patched(template, cast("JsonObject", options.get("pod_patch") or {}), "pod_patch")
+    done = patching.patched(template, cast("JsonObject", options.get("pod_patch") or {}), "pod_patch")
+    spec = part(done.result, "spec")
+    if not spec.get("hostNetwork") or spec.get("dnsPolicy"):
+        return done
+    names = {**spec, "dnsPolicy": "ClusterFirstWithHostNet"}  # else the node's own, which know no names of pods
+    return replace(done, result={**done.result, "spec": names})
 
 
 def metadata(options: JsonObject, labels: Mapping[str, str], annotations: Mapping[str, str]) -> JsonObject:

@@ -174,11 +174,8 @@ async def _exchange(connection: AbstractAsyncContextManager[Any], stream: TarStr
         if (first := await anext(answers, "")) == "there":
             return
         if first == "ready":
-            blocks = stream.blocks()
-            loop = asyncio.get_running_loop()
-            while block := await loop.run_in_executor(None, next, blocks, b""):
-                for begin in range(0, len(block), _PIECE_BYTES):
-                    await socket.send_bytes(bytes([_STDIN]) + block[begin : begin + _PIECE_BYTES])
+            with contextlib.suppress(ConnectionError):  # the other side has ended: what it said last tells why
+                await _send_blocks(socket, stream)
             first = await anext(answers, "")
         if first != "done":
             raise BackendError(
@@ -186,6 +183,14 @@ async def _exchange(connection: AbstractAsyncContextManager[Any], stream: TarStr
                 "A volume with room, which can be written.",
                 "Look at the volume of `storage:`, then retry.",
             )
+
+
+async def _send_blocks(socket: Any, stream: TarStream) -> None:  # noqa: ANN401 - of aiohttp, which is an extra
+    blocks = stream.blocks()
+    loop = asyncio.get_running_loop()
+    while block := await loop.run_in_executor(None, next, blocks, b""):
+        for begin in range(0, len(block), _PIECE_BYTES):
+            await socket.send_bytes(bytes([_STDIN]) + block[begin : begin + _PIECE_BYTES])
 
 
 async def _answers(socket: Any) -> AsyncIterator[str]:  # noqa: ANN401 - of aiohttp, which is an extra

@@ -57,6 +57,7 @@ class JobFinisher:
             pod_view.has_started(pod) and naming.uid_of(pod) not in job.followers for pod in self._view.pods_of(job)
         )
         if has_unread or self._view.running_pods(job) or not self._state(job).state.is_final:
+            job.over_since_s = 0.0
             return False
         return self._has_settled(job)
 

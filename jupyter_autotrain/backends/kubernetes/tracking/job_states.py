@@ -50,9 +50,7 @@ def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     found = tracker.view.object_of(job)
     pods = tracker.view.pods_of(job)
     if found is None:
-        if pods or job.is_finishing:
-            return JobStatus(ref, TrialState.PREPARING, "is being deleted")
-        return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} in the cluster: it was deleted.")
+        return JobStatus(ref, TrialState.PREPARING, "is being deleted" if pods or job.is_finishing else "")
     told = job.workload.state(found, pods)
     if told.state.is_final:
         return JobStatus(ref, TrialState.PREPARING)

@@ -14,6 +14,7 @@ from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTrack
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.states import TrialState
 
 
 def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
@@ -25,3 +26,13 @@ def test_a_log_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     status = status_of(job, job.ref, cast("JobTracker", SimpleNamespace(view=view)))
     assert "no route to host" in status.doubt
     assert status.unreachable
+
+
+def test_an_object_that_the_list_does_not_have_may_just_have_been_made(tmp_path: Path) -> None:
+    """A list that began before a submit ends after it; what settles the ends of trials looks for longer."""
+    job = TrackedJob(JobRef("lab", "e-1-1", {"name": "e"}), JobWorkload(), CollectedTrial(tmp_path))
+    view = SimpleNamespace(
+        wait_until_listed=lambda _: "", fault=lambda _: "", object_of=lambda _: None, pods_of=lambda _: []
+    )
+    status = status_of(job, job.ref, cast("JobTracker", SimpleNamespace(view=view)))
+    assert status.state is TrialState.PREPARING
