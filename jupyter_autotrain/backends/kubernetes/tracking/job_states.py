@@ -34,8 +34,8 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
 
 
 def _fault(job: TrackedJob, tracker: JobTracker) -> str:
-    of_logs = next((follower.fault for follower in job.followers.values() if follower.fault), "")
-    return job.fault or tracker.view.fault(job) or of_logs
+    of_logs = [follower.fault for follower in job.followers.values() if follower.fault and not follower.is_done()]
+    return job.fault or tracker.view.fault(job) or "".join(of_logs[:1])
 
 
 def _made_anew(job: TrackedJob, tracker: JobTracker) -> str:
