@@ -183,7 +183,8 @@ test('a metric that was not loaded, because there are many, is loaded when it is
   metrics = ['acc', ...Array.from({ length: 30 }, (_, i) => `metric ${i}`)];
   await until(() => session.metrics().includes('metric 29'));
   assert.equal(session.curve('metric 29', 1), undefined);
-  wire.want({ metric: 'metric 29', trials: new Set() });
+  session.choose({ metric: 'metric 29' });
+  wire.wantSeen(session);
   await until(() => session.curve('metric 29', 1)?.length === 2);
   wire.dispose();
 });

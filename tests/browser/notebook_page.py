@@ -105,10 +105,10 @@ def add(store: Store, server: Server, experiment_id: str, notebook: str) -> None
     report(store, experiment_id, [0.1, 0.4, 0.3, 0.6])
 
 
-def report(store: Store, experiment_id: str, values: list[float]) -> None:
+def report(store: Store, experiment_id: str, values: list[float], metric: str = "val_acc") -> None:
     """Add points to the curve of the trial."""
     begin = store.cursor(experiment_id, 1, 1, "metrics")
-    points = [("val_acc", begin + step, time.time(), value) for step, value in enumerate(values)]
+    points = [(metric, begin + step, time.time(), value) for step, value in enumerate(values)]
     after = begin + len(values)
     store.ingest([Ingest(experiment_id, 1, 1, "metrics", after, points=points, objective=Objective("val_acc"))])
 

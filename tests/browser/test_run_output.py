@@ -48,6 +48,17 @@ def test_why_the_server_refuses_to_tell_more_is_told_beside_what_is_shown(notebo
     expect(run.get_by_role("status").first).to_have_text("The history cannot be read. Free some space.")
 
 
+def test_the_last_of_many_metrics_is_drawn_when_it_is_chosen(notebook, store, server):
+    add(store, server, "m1", notebook.name)
+    for number in range(30):
+        report(store, "m1", [0.1, 0.2, 0.3], metric=f"m{number:02}")
+    notebook.open(code_cell(OWN, output(store, "m1")))
+    view = notebook.page.locator(".jp-Autotrain-run .autotrain")
+    expect(view.get_by_role("status")).to_contain_text("Running, 0 of 2 trials ended")
+    view.get_by_role("tab", name="m29").click()
+    expect(view.get_by_role("img", name="Curves of m29, 1 trial.")).to_be_visible()
+
+
 def test_what_the_notebook_keeps_is_shown_of_an_experiment_that_is_no_more(notebook, store, server):
     add(store, server, "d1", notebook.name)
     kept = output(store, "d1")

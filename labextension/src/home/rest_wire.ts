@@ -3,7 +3,7 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import type { IDisposable } from '@lumino/disposable';
-import type { Message, Wire } from '../../widgets/lib/session';
+import type { Message, Session, Wire } from '../../widgets/lib/session';
 import * as api from '../api/experiment';
 import type { ExperimentDetails, TrialRow } from '../api/experiment';
 import { isGone, Refusal } from '../api/request';
@@ -119,6 +119,13 @@ export class RestWire implements Wire, IDisposable {
     const isNewMetric = wanted.metric !== metric && !this.#loader.hasMetric(wanted.metric ?? '');
     this.#wanted = wanted;
     if (isNewTrial || isNewMetric) this.#curves.soon(0);
+  }
+
+  /** As what a person looks at in a session of this wire. */
+  wantSeen(session: Session): void {
+    const { trial, pinned } = session.choices;
+    const trials = new Set(trial === undefined ? pinned : [...pinned, trial]);
+    this.want({ metric: session.metric(), trials });
   }
 
   get(): unknown {

@@ -33,6 +33,7 @@ export class RunView {
     this.#live = new Session(wire, trans);
     this.#unlisten = this.#live.listen(() => {
       this.#goLive();
+      wire.wantSeen(this.#live);
     });
     wire.changed.connect(this.#tell, this);
     void wire.follow();

@@ -182,9 +182,7 @@ export class ExperimentPanel extends Widget {
 
   /** The server is asked for the curves of what is looked at. */
   readonly #want = (): void => {
-    const { trial, pinned } = this.session.choices;
-    const trials = new Set(trial === undefined ? pinned : [...pinned, trial]);
-    this.wire.want({ metric: this.session.metric(), trials });
+    this.wire.wantSeen(this.session);
   };
 
   #label(trans: TranslationBundle): void {
