@@ -294,6 +294,19 @@ def test_a_workdir_of_its_own_holds_all_that_the_nodes_need(make: Make, home: Ho
     assert list((tmp_path / "shared" / "jobs").glob("*/*")) == []
 
 
+def test_code_in_a_workdir_goes_with_the_last_experiment_that_needs_it(make: Make, home: Home, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    backend = make(workdir=str(shared))
+    for experiment in ("e1", "e2"):
+        assert end(backend, start(backend, home, "", experiment_id=experiment)).state is TrialState.SUCCEEDED
+    wait_until(lambda: len(backend.experiments_there()) == 2, "the supervisors' end")
+    (code,) = (shared / "kept_bundles").iterdir()
+    backend.remove_experiments(["e1"])
+    assert code.is_dir()
+    backend.remove_experiments(["e2"])
+    assert list((shared / "kept_bundles").iterdir()) == []
+
+
 def test_a_trial_that_was_elsewhere_goes_on_from_its_checkpoints_in_a_workdir(
     make: Make, home: Home, tmp_path: Path
 ) -> None:

@@ -117,6 +117,30 @@ def test_checkpoints_of_another_backend_are_sent_and_go_with_the_experiment(logi
     assert not [path for path in root.rglob("*") if path.name in {saved.name, digest}]
 
 
+def test_code_goes_with_the_last_experiment_of_any_home_that_needs_it_and_comes_again(
+    login: Login, tmp_path: Path
+) -> None:
+    root = login.lab.hosts[0].home() / ".autotrain"
+    contract = Harness()
+    code = f"print({str(tmp_path)!r})"
+    backends = []
+    for name in ("one", "two"):
+        home = Home(tmp_path / name)
+        backends.append(login.backend(BackendContext(home)))
+        assert contract.finish(backends[-1], contract.start(backends[-1], home, code)).state is TrialState.SUCCEEDED
+
+    def is_there() -> bool:
+        return any(str(tmp_path) in path.read_text() for path in root.glob("kept_bundles/*/main.py"))
+
+    for backend, is_kept in zip(backends, (True, False), strict=True):
+        wait_until(lambda backend=backend: list(backend.experiments_there()) == ["e1"], "the supervisor's end")
+        backend.remove_experiments(["e1"])
+        assert is_there() is is_kept
+    again = contract.start(backends[0], Home(tmp_path / "one"), code, experiment_id="e2")  # its link knows it as sent
+    assert contract.finish(backends[0], again).state is TrialState.SUCCEEDED
+    assert is_there()
+
+
 @pytest.mark.skipif(
     "AUTOTRAIN_LONG_TESTS" not in os.environ,
     reason="the link is cut for 5 s; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",

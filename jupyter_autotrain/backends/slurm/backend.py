@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.slurm import checkpoints, job_script
 from jupyter_autotrain.backends.slurm.batching import Batcher
-from jupyter_autotrain.backends.slurm.cluster import Cluster
+from jupyter_autotrain.backends.slurm.cluster import Cluster, CodeGoneError
 from jupyter_autotrain.backends.slurm.local_cluster import LocalCluster
 from jupyter_autotrain.backends.slurm.remote_cluster import RemoteCluster, login_host
 from jupyter_autotrain.backends.ssh import agent_responses
@@ -138,19 +138,31 @@ class SlurmBackend:
         trial = checkpoints.from_last_saved(self._cluster, trial, self._context)
         limit_bytes = cast("int | None", self._options(trial).get("data_cache_limit"))
         content = {
-            **self._content(trial, placement), "bundle": self._cluster.send_bundle(trial),
-            **self._cluster.place_data(trial, limit_bytes), **checkpoints.have(self._cluster, trial, self._context),
+            **self._content(trial, placement), **self._cluster.place_data(trial, limit_bytes),
+            **checkpoints.have(self._cluster, trial, self._context),
         }  # fmt: skip
         data = self._cluster.ref_data(trial.job_id)
         reuse = job_script.pilots(trial, self._options(trial))
-        task: JsonObject = {
-            "directory": data["directory"], "trial": content, "secrets": dict(secrets), "reuse": reuse
-        }  # fmt: skip
-        self._batcher.submit(task, job_script.render(trial, self._options(trial)))
+        task: JsonObject = {"directory": data["directory"], "secrets": dict(secrets), "reuse": reuse}
+        try:
+            self._submit_with_code(trial, task, content)
+        except CodeGoneError:
+            self._submit_with_code(trial, task, content)
         return JobRef(self.name, trial.job_id, data)
 
+    def _submit_with_code(self, trial: TrialSpec, task: JsonObject, content: JsonObject) -> None:
+        bundle = self._cluster.send_bundle(trial)
+        whole: JsonObject = {**task, "trial": {**content, "bundle": bundle}}
+        try:
+            self._batcher.submit(whole, job_script.render(trial, self._options(trial)))
+        except CodeGoneError:
+            self._cluster.forget_bundle(bundle)
+            raise
+
     def _hand_over(self, tasks: Sequence[JsonObject], script: str) -> None:
-        self._cluster.ask("submit", tasks=tasks, script=script, python=self._profile.options.get("python") or "")
+        python = self._profile.options.get("python") or ""
+        if not self._cluster.ask("submit", tasks=tasks, script=script, python=python):
+            raise CodeGoneError
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """One question for all jobs; what cannot be told now is a doubt, never an end."""

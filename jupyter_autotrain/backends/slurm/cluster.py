@@ -9,8 +9,20 @@ from typing import Protocol
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import TrialSpec
+from jupyter_autotrain.errors import BackendError
 
 MOVED = "moved"  # in the directory of a job that ran elsewhere: its checkpoints, below their digest
+
+
+class CodeGoneError(BackendError):
+    """The code of a trial was removed from the cluster after it was sent, as another experiment with the same was."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The code of the trial was removed from the cluster before Slurm had the trial.",
+            "It stays while an experiment there needs it.",
+            "Retry.",
+        )
 
 
 class Cluster(Protocol):
@@ -45,6 +57,10 @@ class Cluster(Protocol):
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Make the bundle of a trial available to the nodes; gives its path there."""
+        ...
+
+    def forget_bundle(self, path: str) -> None:
+        """Have a bundle sent again the next time: it is gone from there."""
         ...
 
     def send_checkpoints(self, kept: Path, job_id: str) -> str:

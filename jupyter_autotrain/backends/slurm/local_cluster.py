@@ -9,6 +9,7 @@ from typing import cast
 
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.backends.slurm.cluster import MOVED
+from jupyter_autotrain.backends.slurm_login import kept_code
 from jupyter_autotrain.backends.slurm_login.controller import SlurmController
 from jupyter_autotrain.backends.ssh import agent_experiments
 from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
@@ -55,9 +56,10 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
         return {} if self.shares_home else agent_experiments.sizes(Path(self.trials_folder()))
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
-        """Those below `workdir`."""
+        """Those below `workdir`, and the code there that none needs any more."""
         if not self.shares_home:
             agent_experiments.remove(Path(self.trials_folder()), experiments)
+            self.ask("remove_code")
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """The home's own, or a copy below `workdir`."""
@@ -67,7 +69,10 @@ class LocalCluster(trial_directory.TrialDirectoryBackend):
         if not self._has_code:
             self._controller.code = _copy(agent_folder(), self._root / "agents")
             self._has_code = True
-        return str(_copy(scan_folder(bundle), self._root / "bundles"))
+        return str(_copy(scan_folder(bundle), self._root / kept_code.FOLDER))
+
+    def forget_bundle(self, path: str) -> None:
+        """It is looked for each time."""
 
     def send_checkpoints(self, kept: Path, job_id: str) -> str:
         """The home's own, or a copy below `workdir`."""

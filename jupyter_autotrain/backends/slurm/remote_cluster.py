@@ -60,12 +60,17 @@ class RemoteCluster:
         return cast("dict[str, int]", self._link.ask("experiments", home=self._owner))
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
-        """Have the agent delete them."""
+        """Have the agent delete them, and the code that none needs any more."""
         self._link.ask("remove_experiments", home=self._owner, ids=sorted(experiments))
+        self.ask("remove_code")
 
     def send_bundle(self, trial: TrialSpec) -> str:
         """Send it, unless it is there."""
         return self._link.sent.send_bundle(self._context.bundle(trial))
+
+    def forget_bundle(self, path: str) -> None:
+        """Another process has had it removed."""
+        self._link.sent.forget(path)
 
     def send_checkpoints(self, kept: Path, job_id: str) -> str:
         """Send them, unless they are there."""

@@ -18,6 +18,7 @@ from jupyter_autotrain.backends.slurm_login import (
     batch,
     cancelling,
     commands,
+    kept_code,
     leftovers,
     nodes,
     pilots,
@@ -60,6 +61,7 @@ class SlurmController:
             "poll": lambda request: self._poll_all([self._directory(name) for name in request["directories"]]),
             "cancel": lambda request: self.cancel(self._directory(request["directory"]), request["grace_s"]),
             "read": lambda request: [self._read(*cursor) for cursor in request["cursors"]],
+            "remove_code": lambda _: kept_code.remove_unneeded(self._root),
             "leftovers": lambda request: self._leftovers(**request["of"]),
             "nodes": lambda request: nodes.listing(self._run, request["partition"]),
             "version": lambda _: self._version(),
@@ -88,10 +90,11 @@ class SlurmController:
         """A trial directory: an absolute path, or a name below `jobs/`."""
         return self._root / "jobs" / name
 
-    def submit(self, tasks: Sequence[Task], script: str, python: str = "") -> None:
+    def submit(self, tasks: Sequence[Task], script: str, python: str = "") -> bool:
         """Hand trials to Slurm, together; those that were handed over before are left alone.
 
         A controller that does not answer is no failure: the trials are written down, and `poll` hands them over.
+        False, and nothing is done, where their code is gone and has to be sent again.
 
         Args:
             tasks: The trials.
@@ -104,7 +107,9 @@ class SlurmController:
         with submit_lock.held(self._root):
             new = [self._filled(task) for task in tasks if not self._is_known(self._directory(task["directory"]))]
             if not new:
-                return
+                return True
+            if not kept_code.use(self._root, new):
+                return False
             names = {"@PYTHON@": python or sys.executable, "@CODE@": str(self.code)}
             folder = BatchFolder.new(self._root)
             with contextlib.suppress(commands.SlurmDownError):
@@ -113,6 +118,7 @@ class SlurmController:
                 else:
                     folder.write(new, folder.fill(batch.fill_in(script, names), len(new)))
                     self._hand_over(folder)
+        return True
 
     def _pool(self, folder: BatchFolder, tasks: Sequence[Task], script: str) -> None:
         """Let trials wait for pilot jobs, and submit those that are missing."""
