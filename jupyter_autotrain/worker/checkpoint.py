@@ -32,21 +32,37 @@ class Checkpoint:
         self._searched = list(dict.fromkeys(searched))  # for rank 0 the first two are the last two
         self._note = note
         self._saved = -1
+        self._inherited: list[str] = []
         if previous and os.path.isdir(previous):
             with _locked(directory):
                 self._inherit(previous)
+                self._inherit_saved(_of_rank(previous, rank))
 
     def _inherit(self, previous: str) -> None:
         """Copy what the attempt before kept by itself in `checkpoint.path`, once; `load` finds our own files there."""
         for name in os.listdir(previous):
             there = f"{self.path}/{name}"
-            is_ours = _NAME.fullmatch(name) or _RANK.fullmatch(name) or name.endswith(wire.DRAFT)
-            if is_ours or os.path.lexists(there):
+            if _is_ours(name) or os.path.lexists(there):
                 continue
             try:
                 self._copy(previous, name, there)
             except OSError as error:
                 self._note("warning", f"checkpoint {name} of the attempt before is left out: {error.strerror}")
+
+    def _inherit_saved(self, previous: str) -> None:
+        """Have what `save` made before here, too: with other files here the attempt after this one looks no further."""
+        try:
+            if _files(self._own) or all(map(_is_ours, os.listdir(self.path))):
+                return
+            for path in _files(previous):
+                os.makedirs(self._own, mode=0o700, exist_ok=True)
+                name = os.path.basename(path)
+                _link_or_copy(previous, name, f"{self._own}/{name}")
+                self._inherited.append(f"{self._own}/{name}")
+        except OSError as error:
+            self._note(
+                "warning", f"what the attempt before has saved is not kept for the one after this: {error.strerror}"
+            )
 
     def _copy(self, previous: str, name: str, there: str) -> None:
         """Copy a file or a folder; of links only those that stay beside them, such as `last.ckpt`."""
@@ -80,9 +96,18 @@ class Checkpoint:
             file.flush()
             durable.sync(file.fileno())
         os.replace(draft, path)
+        self._forget_inherited(path)
         for old in _files(self._own)[:-_KEEP]:
             os.unlink(old)
         return path
+
+    def _forget_inherited(self, saved: str) -> None:
+        """What this attempt saves counts, also where it counts its steps anew."""
+        for path in self._inherited:
+            if path != saved:
+                with contextlib.suppress(FileNotFoundError):  # the cell has removed it
+                    os.unlink(path)
+        self._inherited = []
 
     def load(self, default: object = None) -> object:
         """Give the newest saved object, of this attempt or the one before; `default` when there is none.
@@ -103,6 +128,19 @@ class Checkpoint:
                 self._saved = max(self._saved, _step(path))
                 return found
         return default
+
+
+def _is_ours(name: str) -> bool:
+    return bool(_NAME.fullmatch(name) or _RANK.fullmatch(name)) or name.endswith(wire.DRAFT)
+
+
+def _link_or_copy(directory: str, name: str, target: str) -> None:
+    """Have a file that is only ever replaced at another place; whole or not at all."""
+    try:
+        os.link(f"{directory}/{name}", target)
+    except OSError:  # another file system, or one without links
+        files.copy_file(directory, name, f"{target}{wire.DRAFT}")
+        os.replace(f"{target}{wire.DRAFT}", target)
 
 
 def _of_rank(directory: str, rank: int) -> str:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,45 @@ def test_own_files_of_the_attempt_before_are_copied_and_stay_whole(tmp_path: Pat
     again = checkpoint(tmp_path / "b", tmp_path / "a")
     (Path(again.path) / "model.bin").write_text("new")
     assert (Path(former.path) / "model.bin").read_text() == "old"
+
+
+@pytest.mark.parametrize("has_links", [True, False])
+def test_where_files_of_its_own_go_along_so_does_what_it_saved_also_over_attempts_that_save_nothing(
+    tmp_path: Path, has_links: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    if not has_links:
+        monkeypatch.setattr(os, "link", refuse)
+    first = checkpoint(tmp_path / "a")
+    (Path(first.path) / "model.bin").write_text("model")
+    for rank in range(2):
+        checkpoint(tmp_path / "a", rank=rank).save(f"state of {rank}", step=7)
+        checkpoint(tmp_path / "b", tmp_path / "a", rank=rank)
+    assert [checkpoint(tmp_path / "c", tmp_path / "b", rank=rank).load() for rank in range(2)] == [
+        "state of 0", "state of 1",
+    ]  # fmt: skip
+    assert not list(tmp_path.rglob("*.draft"))
+
+
+def test_what_an_attempt_saves_counts_before_what_it_has_from_another_whatever_its_steps(tmp_path: Path) -> None:
+    first = checkpoint(tmp_path / "a")
+    (Path(first.path) / "model.bin").write_text("model")
+    first.save("old", step=700)
+    second = checkpoint(tmp_path / "b", tmp_path / "a")
+    for step in (1, 2):
+        second.save(f"new {step}", step=step)
+    assert checkpoint(tmp_path / "c", tmp_path / "b").load() == "new 2"
+    assert checkpoint(tmp_path / "d", tmp_path / "a").load() == "old"
+
+
+def test_a_worker_that_begins_again_in_its_attempt_finds_what_that_saved(tmp_path: Path) -> None:
+    first = checkpoint(tmp_path / "a")
+    (Path(first.path) / "model.bin").write_text("model")
+    first.save("old", step=700)
+    checkpoint(tmp_path / "b", tmp_path / "a").save("new", step=1)
+    assert checkpoint(tmp_path / "b", tmp_path / "a").load() == "new"
 
 
 def test_each_rank_gets_back_what_it_saved_itself_and_one_that_saved_nothing_what_rank_0_did(tmp_path: Path) -> None:
