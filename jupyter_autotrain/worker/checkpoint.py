@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator
 
 from jupyter_autotrain.core import files, wire
@@ -54,7 +55,7 @@ class Checkpoint:
         try:
             if _files(self._own) or all(map(_is_ours, os.listdir(self.path))):
                 return
-            for path in _files(previous):
+            for path in filter(_is_regular, _files(previous)):
                 os.makedirs(self._own, mode=0o700, exist_ok=True)
                 name = os.path.basename(path)
                 _link_or_copy(previous, name, f"{self._own}/{name}")
@@ -132,6 +133,10 @@ class Checkpoint:
 
 def _is_ours(name: str) -> bool:
     return bool(_NAME.fullmatch(name) or _RANK.fullmatch(name)) or name.endswith(wire.DRAFT)
+
+
+def _is_regular(path: str) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)
 
 
 def _link_or_copy(directory: str, name: str, target: str) -> None:

@@ -117,4 +117,4 @@ def test_a_hostile_file_among_the_checkpoints_does_not_keep_a_second_attempt_fro
     finish(backend, backend.submit(first, Placement(), {}))
     ref = backend.submit(trial_of(home, code, attempt=2, resume_attempt=1), Placement(), {})
     assert finish(backend, ref).state is TrialState.SUCCEEDED
-    assert text(backend, ref) == "from 10 ['kept']\n"
+    assert text(backend, ref) == "from 10 ['kept', 'step-000000000010.pkl']\n"
