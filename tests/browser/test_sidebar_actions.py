@@ -66,12 +66,12 @@ def test_the_list_is_grouped_sorted_and_folded_and_stays_so_after_a_reload(sideb
 
 
 def test_the_order_is_reversed_and_turned_back_by_a_button(sidebar, store):
-    for number, name in enumerate(["first", "second", "third"]):
+    for number, name in enumerate(["eldest", "middle", "newest"]):
         add(store, f"o{number}", name)
     names = sidebar.locator(".jp-Autotrain-name")
     reverse = sidebar.get_by_role("button", name="Reverse the order")
-    expect(names).to_have_text(["third", "second", "first"])
-    for pressed, told in (("true", ["first", "second", "third"]), ("false", ["third", "second", "first"])):
+    expect(names).to_have_text(["newest", "middle", "eldest"])
+    for pressed, told in (("true", ["eldest", "middle", "newest"]), ("false", ["newest", "middle", "eldest"])):
         with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
             reverse.click()
         expect(reverse).to_have_attribute("aria-pressed", pressed)
@@ -110,14 +110,14 @@ def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead
 
 
 def test_the_command_of_the_palette_compares_what_is_chosen_in_the_list(sidebar, store):
-    for number, name in enumerate(["left", "right", "other"]):
+    for number, name in enumerate(["compared-a", "compared-b", "beside"]):
         add(store, f"p{number}", name, [0.5], TrialState.SUCCEEDED)
-    for name in ("left", "right"):
+    for name in ("compared-a", "compared-b"):
         item(sidebar, name).locator(".jp-Autotrain-facts").click(modifiers=["Control"])
     run_command(sidebar.page, "autotrain:compare")
     compared = sidebar.page.get_by_role("article", name="Comparison of 2 experiments")
     names = compared.get_by_role("region", name="Results").get_by_role("rowheader")
-    expect(names).to_have_text(["left", "right"])
+    expect(names).to_have_text(["compared-a", "compared-b"])
 
 
 def test_the_button_above_the_list_shows_the_places(sidebar):
