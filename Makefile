@@ -42,6 +42,8 @@ soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, co
 	sh .ci/slurm
 	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest tests/ssh tests/slurm --timeout 1200
 	JUPYTER_AUTOTRAIN_PORTABLE=1 $(BIN)/python -m pytest tests/contract tests/fault --timeout 1200
+	sh .ci/chromium
+	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest tests/browser/test_memory.py tests/browser/test_panel_speed.py --timeout 3600
 
 corpus: $(VENV)/.test  ## FOLDER of public notebooks: each cell that trains is run here and as a trial, and compared (not in CI)
 	$(BIN)/python tests/corpus/run.py $(FOLDER)
