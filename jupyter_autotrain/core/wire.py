@@ -49,7 +49,7 @@ The first line is `["v", VERSION]`. A reader takes whole lines and passes over a
 "peak_memory_bytes": int|null, "limits": str, "groups": [cgroup folders], "traceback": str, "cell_line": str,
 "kind": str, "failed_s": float, "receipt": {"ended": [pid], "killed": [pid], "left": [pid], "elapsed_s": float},
 "workers": [{"rank": int, "process": identity|null, "exit_code": int|null, "signal": int|null}]}`.
-`failed_s` is when the worker ended that the reason names, by the wall clock.
+`failed_s` is when the worker ended that the reason names, or the supervisor was told to end, by the wall clock.
 `workers` is there only where there are several; then `worker` is that of rank 0, and exit code and signal are those of
 the worker that the reason names.
 An identity is `[pid, create_time_s, boot_id]`; `create_time_s` counts from the machine's boot, so that a clock that is

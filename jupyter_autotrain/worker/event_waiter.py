@@ -6,6 +6,7 @@ import contextlib
 import os
 import select
 import signal
+import time
 
 _PIPE_BYTES = 1 << 16
 
@@ -13,12 +14,12 @@ _PIPE_BYTES = 1 << 16
 class EventWaiter:
     """One poll over a pipe that signals write to, and any other descriptors. There is one per process.
 
-    `SIGCHLD` and `SIGTERM` end a wait; `got_sigterm` stays true after the latter. `SIGINT` and `SIGHUP`, which are
-    meant for a terminal or a kernel, are ignored.
+    `SIGCHLD` and `SIGTERM` end a wait; `sigterm_s` is when the first of the latter came. `SIGINT` and `SIGHUP`, which
+    are meant for a terminal or a kernel, are ignored.
     """
 
     def __init__(self) -> None:
-        self.got_sigterm = False
+        self.sigterm_s = 0.0  # on the clock of `time.monotonic`
         self._poll = select.poll()
         self._reader, writer = os.pipe()
         for end in (self._reader, writer):
@@ -30,8 +31,13 @@ class EventWaiter:
         for number in (signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
 
+    @property
+    def got_sigterm(self) -> bool:
+        """Whether one came."""
+        return self.sigterm_s > 0.0
+
     def _on_sigterm(self, *_: object) -> None:
-        self.got_sigterm = True
+        self.sigterm_s = self.sigterm_s or time.monotonic()
 
     def add(self, fd: int) -> None:
         """Wait for this descriptor, too."""

@@ -138,7 +138,7 @@ class Supervisor:
         return self.cause is not None or self.ranks.has_failed
 
     def _is_cancelled(self) -> bool:
-        request = termination_causes.cancel_request(self.event_waiter.got_sigterm)
+        request = termination_causes.cancel_request(self.event_waiter.sigterm_s)
         self.cause = request or self.cause
         return request is not None
 

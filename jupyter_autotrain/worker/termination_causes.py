@@ -21,17 +21,23 @@ class Cause:
         self.grace_s = float(more.get("grace_s", -1.0))
         self.kind = str(more.get("kind", ""))
         self.rank = 0
-        self.ended_s = 0.0  # when that worker ended, on the clock of `time.monotonic`
+        self.ended_s = 0.0  # when that worker ended, or was told to, on the clock of `time.monotonic`
 
 
-def cancel_request(got_sigterm: bool) -> Cause | None:
-    """A request to end the trial: by file, with a reason; or by a bare signal, as a machine going down sends it."""
+def cancel_request(sigterm_s: float) -> Cause | None:
+    """A request to end the trial: by file, with a reason; or by a bare signal, as a machine going down sends it.
+
+    Args:
+        sigterm_s: When that signal came, on the clock of `time.monotonic`; 0 where none came.
+    """
     try:
         request = fields.mapping(files.read_json(".", wire.CANCEL_FILE))
     except (OSError, ValueError):
-        if got_sigterm:
-            return Cause("PREEMPTED", "The machine or its scheduler ended the trial (the supervisor got SIGTERM).")
-        return None
+        if not sigterm_s:
+            return None
+        cause = Cause("PREEMPTED", "The machine or its scheduler ended the trial (the supervisor got SIGTERM).")
+        cause.ended_s = sigterm_s
+        return cause
     grace_s = request.get("grace_s")
     return Cause(
         "CANCELLED",

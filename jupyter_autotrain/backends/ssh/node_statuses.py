@@ -12,8 +12,12 @@ from jupyter_autotrain.core.states import TrialState
 
 ENDED_BECAUSE = "Ended because the trial has ended on "
 _WELL = frozenset({TrialState.SUCCEEDED, TrialState.EARLY_STOPPED})
-# A host that was lost explains the failures of the ranks that waited for it.
-_CAUSES = (TrialState.LOST, TrialState.PREEMPTED, TrialState.FAILED, TrialState.CANCELLED, TrialState.EARLY_STOPPED)
+# A host that was lost explains the failures of the ranks that waited for it. One that was told to end may have been
+# told so because another one had failed: there the first counts.
+_BY_TIME = frozenset({TrialState.PREEMPTED, TrialState.FAILED})
+_CAUSES = (
+    frozenset({TrialState.LOST}), _BY_TIME, frozenset({TrialState.CANCELLED}), frozenset({TrialState.EARLY_STOPPED}),
+)  # fmt: skip
 
 
 def must_end(own: Sequence[JobStatus]) -> bool:
@@ -76,9 +80,9 @@ def ended(ref: JobRef, own: Sequence[JobStatus], clock_offset_s: Callable[[str],
 
 def _cause(own: Sequence[JobStatus], clock_offset_s: Callable[[str], float]) -> JobStatus:
     by_themselves = [status for status in own if not status.reason.startswith(ENDED_BECAUSE)]
-    for state in _CAUSES:
-        found = [status for status in by_themselves if status.state is state]
-        if len(found) == 1 or (found and state is not TrialState.FAILED):
+    for states in _CAUSES:
+        found = [status for status in by_themselves if status.state in states]
+        if len(found) == 1 or (found and states is not _BY_TIME):
             return found[0]
         if found:
             return min(found, key=lambda status: _failed_s(status) - clock_offset_s(node_of(status)))
