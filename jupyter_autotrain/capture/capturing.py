@@ -12,6 +12,7 @@ from jupyter_autotrain.capture import mutation_warnings, name_conflicts, package
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
+from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
@@ -37,6 +38,7 @@ _NO_LIMITS = CaptureLimits()
 _NO_DATA: Mapping[str, str] = MappingProxyType({})
 
 
+@refused_by_name("")
 def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a caller may set
     code: str,
     namespace: Mapping[str, object],
@@ -132,7 +134,7 @@ def _items(
         slice_ = Slice(
             namespace, history, parameters=parameters, by_value=by_value, budget=budget, has_data=given.has_data
         )
-        slice_.follow(names)
+        slice_.follow(names, bound_by(code.tree.body))
         state.restore_code(slice_, code.tree, given)
         slice_.finish()
         _complain(slice_, budget.limit_bytes)

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
 from jupyter_autotrain.capture.definitions.rerun import Notebook
 from jupyter_autotrain.capture.differences import Difference
+from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import EARLIEST, Item, data_item, import_item, in_order, source_item
 from jupyter_autotrain.capture.provided_names import ProvidedNames
 from jupyter_autotrain.capture.syntax.history import BindingKind, History
@@ -59,13 +60,20 @@ class Slice:
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._rebound: set[str] = set()
+        self._bound = frozenset[str]()
         self._todo: list[str] = []
         self._notebook = Notebook(namespace, history, self.home)
         self._known = sources.by_identity(namespace, self.home)
 
-    def follow(self, names: Names) -> None:
-        """Take in everything that some code needs."""
+    def follow(self, names: Names, bound: Collection[str]) -> None:
+        """Take in everything that some code needs.
+
+        Args:
+            names: What it needs.
+            bound: The names that it binds somewhere.
+        """
         self._rebound |= names.rebound
+        self._bound |= frozenset(bound)
         self._use(names, "")
         self._follow()
 
@@ -139,8 +147,20 @@ class Slice:
                 continue
             if self._exists(name, hint=name in names.hints):
                 self._todo.append(name)
-            elif name not in names.optional | names.hints and not self._is_builtin(name):
+            elif not self._may_be_absent(name, user, names):
                 self.missing.setdefault(name, user)
+
+    def _may_be_absent(self, name: str, user: str, names: Names) -> bool:
+        """Return whether the notebook need not bind a name.
+
+        The body of a definition reads globals when it is called, so what the cell binds before that call is there in
+        a trial too. A method that is never called reads nothing; one that is called fails in the notebook as well.
+        """
+        if name in names.optional | names.hints or self._is_builtin(name):
+            return True
+        if not user or name in names.eager:
+            return False
+        return name in self._bound or isinstance(self.namespace.get(user), type)
 
     def _exists(self, name: str, *, hint: bool) -> bool:
         if name in self.provided.names or name in self.parameters:
@@ -162,10 +182,10 @@ class Slice:
     def _classify(self, name: str) -> None:
         if name in self.items:
             return
-        item = self.provided.item(name) or self._imported(name) or self._defined(name)
-        if item is None:
-            item = self._plain(name)
-        self.items[name] = item
+        with refused_by_name(name):
+            self.items[name] = (
+                self.provided.item(name) or self._imported(name) or self._defined(name) or self._plain(name)
+            )
 
     # Imports
 

@@ -24,7 +24,10 @@ def executed_cells(shell: InteractiveShell) -> list[Cell]:
 
 
 def namespace(shell: InteractiveShell, code: str) -> Mapping[str, object]:
-    """The user's names, and of IPython's own those of earlier cells: `_`, `_3`, `Out`, `In`.
+    """Return the user's names, and of IPython's own `__name__` and those of earlier cells: `_`, `_3`, `Out`, `In`.
+
+    A kernel hides every name that its shell starts with, `__name__` among them. Capture tells by it which functions
+    and classes are the notebook's.
 
     Args:
         shell: The shell of the notebook.
@@ -35,7 +38,7 @@ def namespace(shell: InteractiveShell, code: str) -> Mapping[str, object]:
     history = {name: value for name, value in shell.user_ns.items() if _HISTORY_NAMES.fullmatch(name)}
     if history.get("Out") is history.get("_oh"):
         history["Out"] = history["_oh"] = _read_outputs(shell, code)
-    return {**history, **users}  # the user's value of a name replaces IPython's
+    return {"__name__": shell.user_module.__name__, **history, **users}  # the user's value replaces IPython's
 
 
 def _read_outputs(shell: InteractiveShell, code: str) -> dict[int, object]:

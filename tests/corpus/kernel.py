@@ -75,6 +75,7 @@ class Kernel:
     def __init__(self) -> None:
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         self.shell: InteractiveShell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
+        self.shell.user_ns_hidden.update(self.shell.user_ns)  # as a kernel does when it has started
         self.sources: list[str] = []
         self.shaken: list[bytearray] = []
         for package in _WARM:  # a fork forgets what it imports, a kernel does not

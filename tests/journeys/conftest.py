@@ -19,6 +19,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self.shell = InteractiveShell.instance()
+        self.shell.user_ns_hidden.update(self.shell.user_ns)  # as a kernel does when it has started
         self.run("%load_ext jupyter_autotrain")
 
     def run(self, source: str) -> tuple[ExecutionResult, str]:

@@ -99,3 +99,36 @@ def test_a_kernel_asks_whether_the_earlier_run_shall_be_stopped(kernels):
     kernel.run("%%autotrain asked\n" + WAITS)
     shown = kernel.run("%%autotrain asked --wait --on-rerun ask\nreport(acc=1)", answer="y")
     assert "The earlier run is stopped first. asked: stopped in" in shown
+
+
+DEFINITIONS = [
+    "import math\nn_calls = 0",
+    "def helper(x):\n    return math.sqrt(x) * gain",
+    "class Net:\n    def forward(self, x):\n        return helper(x)",
+    "def tick():\n    global n_calls\n    n_calls += 1\n    return n_calls",
+    "schedule = lambda step: rate * step\nrate = 1",
+]
+TRAINING = "gain = 2\nrate = 5\ntick(); tick(); tick()\nreport(acc=Net().forward(16) + schedule(10) + n_calls)"
+
+
+def bundle_of(name, home):
+    return at.attach(name, home=home).record.spec.bundle
+
+
+def test_functions_of_a_kernel_travel_as_source_and_see_what_the_cell_binds(kernels, home):
+    kernel = kernels("source.ipynb")
+    for cell in DEFINITIONS:
+        kernel.run(cell)
+    kernel.run(f"%%autotrain sources --wait\nobjective: maximize acc\n---\n{TRAINING}")
+    assert at.attach("sources", home=home).best.value == 8 + 50 + 3
+    how = {row.name: row.how for row in bundle_of("sources", home).captured}
+    assert {name: how[name] for name in ("helper", "Net", "tick")} == dict.fromkeys(("helper", "Net", "tick"), "source")
+
+
+def test_a_notebook_gives_the_same_bundle_in_a_kernel_and_in_the_shell_of_the_tests(kernels, notebook, home):
+    kernel = kernels("same.ipynb")
+    for cell in [*DEFINITIONS, f"%%autotrain in-kernel\nobjective: maximize acc\n---\n{TRAINING}"]:
+        kernel.run(cell)
+    for cell in [*DEFINITIONS, f"%%autotrain in-shell\nobjective: maximize acc\n---\n{TRAINING}"]:
+        notebook.run(cell)
+    assert bundle_of("in-kernel", home).sha256 == bundle_of("in-shell", home).sha256

@@ -133,6 +133,7 @@ def main():
         quiet.HistoryManager.enabled = False  # its thread would not live on in a child
         quiet.InteractiveShell.colors = "NoColor"
         shell = InteractiveShell.instance(config=quiet)
+        shell.user_ns_hidden.update(shell.user_ns)  # as a kernel does when it has started
         serve(lambda job: kernel(job, shell))
 
 

@@ -149,7 +149,7 @@ def _method(here: str, value: object, node: Function, scope: StatementContext) -
         if len(known) < len(inner):
             yield here, value
     elif isinstance(value, staticmethod | classmethod):
-        if len(known) < len(inner) or any(function_state(here, known[0], node, scope)):
+        if not known or len(known) < len(inner) or any(function_state(here, known[0], node, scope)):
             yield here, value
     elif isinstance(value, FunctionType) and value in known:
         yield from decorated_state(here, value, node, scope)

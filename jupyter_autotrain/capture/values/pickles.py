@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.attributes import owners
@@ -73,6 +74,10 @@ class PickledValues:
         if self.too_big:
             self._count(name)
             return _NOTHING
+        with refused_by_name(name):
+            return self._dump_or_refuse(name, value)
+
+    def _dump_or_refuse(self, name: str, value: object) -> Pickled:
         try:
             return self._dump(value)
         except UnpicklableError as error:

@@ -106,7 +106,8 @@ def _attribute(name: str, item: object) -> Iterator[tuple[str, object]]:
 def _pickles_itself(value: object) -> bool:
     """True for objects that leave out on purpose what cannot travel, such as a logger or a queue with its lock."""
     methods = [getattr(type(value), name, None) for name in ("__getstate__", "__reduce__")]
-    own = [method for method in methods if method not in {object.__getstate__, object.__reduce__}]
+    # Compared by identity: a compiled method may have no hash.
+    own = [method for method in methods if method is not object.__getstate__ and method is not object.__reduce__]
     return any(getattr(method, "__module__", "") != "torch.nn.modules.module" for method in own)
 
 
