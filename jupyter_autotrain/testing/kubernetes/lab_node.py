@@ -35,7 +35,7 @@ class NodeOptions:
     """
 
     cpus: float = 4
-    memory: str = "8Gi"
+    memory: str = "8388608Ki"  # 8Gi as a kubelet writes it
     gpus: int = 4
     gpu_resource: str = "nvidia.com/gpu"
     pods: int = 110

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part
@@ -35,6 +36,14 @@ def with_main_container(template: JsonObject, changes: JsonObject, env: Objects 
 def without(owner: JsonObject, *names: str) -> JsonObject:
     """An object without some of its keys."""
     return {name: value for name, value in owner.items() if name not in names}
+
+
+def json_variable(content: JsonObject) -> str:
+    """Return the value of a variable that holds JSON, in which a kubelet finds nothing to expand.
+
+    A kubelet replaces `$(NAME)` and `$$` in each value of a container's variables; JSON can write a dollar without one.
+    """
+    return json.dumps(content, sort_keys=True).replace("$", "\\u0024")
 
 
 def value_variable(name: str, value: str) -> JsonObject:

@@ -17,6 +17,7 @@ from jupyter_autotrain.backends.kubernetes.manifests.trial_manifests import VOLC
 from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import without_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import json_variable
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
 from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.backends.kubernetes_pod import places
@@ -139,7 +140,7 @@ def _variable(found: JsonObject, idle_s: float) -> JsonObject:
     if found.get("name") != places.POD_VARIABLE:
         return found
     told = {**json.loads(str(found["value"])), places.REUSE_IDLE: idle_s}
-    return {"name": places.POD_VARIABLE, "value": json.dumps(told, sort_keys=True)}
+    return {"name": places.POD_VARIABLE, "value": json_variable(told)}
 
 
 def _is_agent(source: JsonObject) -> bool:

@@ -8,6 +8,8 @@ from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, te
 from jupyter_autotrain.core.json import JsonObject
 
 _SUMMARY = re.compile(r"(\d+)/(\d+) nodes are available: (.*)", re.DOTALL)
+# What follows the nodes' reasons: dynamic resource allocation (from 1.34 on), then preemption.
+_REST = re.compile(r"[.,]? (?:no new claims to deallocate|preemption:).*", re.DOTALL)
 _OLD_TAINT = ", that the pod didn't tolerate"
 _COUNTED = re.compile(r"(\d+) (.*)", re.DOTALL)
 _TAINT = re.compile(r"\{([^:}]+):? ?([^}]*)\}")
@@ -43,7 +45,7 @@ def of_pod(pod: JsonObject) -> str:
 
 def sentence(message: str, pod: JsonObject) -> str:
     """The scheduler's message in a user's words; one that is not known is passed on as it is."""
-    plain = message.replace(_OLD_TAINT, "").split(" preemption:")[0].strip().rstrip(".")
+    plain = _REST.sub("", message.replace(_OLD_TAINT, "")).strip().rstrip(".")
     match = _SUMMARY.match(plain)
     if match is None:
         return f"waits for a node: {plain}" if plain else "waits for a node"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
@@ -13,6 +12,7 @@ from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProg
 from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import with_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, SECRETS
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import json_variable
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
@@ -163,13 +163,13 @@ class TrialProgram:
             "grace_s": _GRACE_S,
             "variables": cast("JsonObject", to_json(variables)),
         }
-        own = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json.dumps(pod)}
+        own = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json_variable(pod)}
         text = self.trial_text()
         return own if self.is_long else {**own, places.TRIAL_VARIABLE: text}
 
     def trial_text(self) -> str:
         """`trial.json` as it is sent."""
-        return json.dumps(self.content(), sort_keys=True)
+        return json_variable(self.content())
 
     @property
     def is_long(self) -> bool:
