@@ -6,15 +6,17 @@ A key set to `null` is as if no weaker layer had set it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from jupyter_autotrain.header import project_trust
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
 from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
 from jupyter_autotrain.header.profiles import Profiles
+from jupyter_autotrain.header.project_trust import BUILT_IN
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.settings_files import existing, read_file
 
@@ -51,14 +53,39 @@ class HeaderContext:
         return existing(folder / name) if folder else None
 
     def project_file(self) -> Path | None:
-        """The nearest project file: in the folder or above it, up to the root of its repository."""
+        """Return the nearest project file that nobody else can have written."""
+        return next((path for path in self._project_files() if not project_trust.ownership_fault(path)), None)
+
+    def uncounted(self) -> list[Fault]:
+        """Return what of project files never counts."""
+        return uncounted(self)
+
+    def unsafe_project_files(self) -> list[tuple[Path, str]]:
+        """Return the project files that do not count, and why: somebody else can have written them."""
+        found = [(path, project_trust.ownership_fault(path)) for path in self._project_files()]
+        return [(path, fault) for path, fault in found if fault]
+
+    def _project_files(self) -> Iterator[Path]:
+        """Project files in the folder and above it, up to the repository's root, the home or another file system."""
         start = self.cwd.absolute()
+        home = Path(self.environ.get("HOME") or "/").absolute()
+        device = _device(start)
         for folder in (start, *start.parents):
+            if _device(folder) != device:
+                return
             if path := existing(folder / FILE_NAME):
-                return path
-            if (folder / ".git").exists():
-                return None
-        return None
+                yield path
+            if folder == home or (folder / ".git").exists():
+                return
+
+    def is_trusted(self, project: Path, document: Document) -> bool:
+        """Return whether the user has agreed to what a project file can do.
+
+        Args:
+            project: The file.
+            document: What stands in it.
+        """
+        return project_trust.is_trusted(project, document.data, self.config_folder(), self.environ)
 
     def shown(self, path: Path) -> str:
         """A file's path for people: below the home with `~`, else from the working folder."""
@@ -83,7 +110,9 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
     project = context.project_file()
     sources = [_user_settings(context.read(user))] if user else []
     if project and project != user:
-        sources.append(_without_hooks(_without_definitions(context.read(project))))
+        document = context.read(project)
+        settings = _without_hooks(_without_definitions(document))
+        sources.append(settings if context.is_trusted(project, document) else _until_trusted(context, settings))
     if file:
         sources.append(_requested_file(context, file))
     merged = Document()
@@ -106,8 +135,45 @@ def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fau
         document = context.read(project)
         nearer = defined_in(document, (DEFINITIONS,), project)
         faults += [*document.faults, *_no_definitions(document)]
-        found |= {name: replace(definition, hides=found.get(name)) for name, definition in nearer.items()}
+        found = _with_projects(found, nearer, is_trusted=context.is_trusted(project, document))
     return found, faults
+
+
+def uncounted(context: HeaderContext) -> list[Fault]:
+    """Return what of project files never counts, for listings; it is no fault of a cell that happens to lie there."""
+    faults = [_not_counted(context, path, why) for path, why in context.unsafe_project_files()]
+    if (project := context.project_file()) and project != context.user_file():
+        nearer = defined_in(context.read(project), (DEFINITIONS,), project)
+        faults += [_built_in(nearer[name]) for name in BUILT_IN if name in nearer]
+    return faults
+
+
+def _with_projects(
+    own: dict[str, Definition], nearer: dict[str, Definition], *, is_trusted: bool
+) -> dict[str, Definition]:
+    """Add a project's profiles; those of a file that is not trusted yet hide nobody's, and none is a built-in place."""
+    found = dict(own)
+    for name, definition in nearer.items():
+        if name not in BUILT_IN and (is_trusted or name not in own):
+            found[name] = replace(definition, hides=own.get(name), is_trusted=is_trusted)
+    return found
+
+
+def _built_in(definition: Definition) -> Fault:
+    return Fault(
+        f"`{definition.name}` of a project's {FILE_NAME} does not count: it is a built-in place",
+        "expected another name",
+        "rename it",
+        definition.location,
+    )
+
+
+def _not_counted(context: HeaderContext, path: Path, why: str) -> Fault:
+    return Fault(
+        f"{context.shown(path)} does not count: {why}",
+        "expected a file and folders that only you and root can write",
+        "take them over, or copy the file into a folder of your own",
+    )
 
 
 def _no_definitions(document: Document) -> list[Fault]:
@@ -146,6 +212,29 @@ def _without_hooks(document: Document) -> Document:
     )
     data = {key: value for key, value in document.data.items() if key != _HOOKS}
     return Document(data, document.locations, [*document.faults, fault])
+
+
+def _until_trusted(context: HeaderContext, document: Document) -> Document:
+    """What a project file may say before its reader has agreed to it; the rest is one fault that names it."""
+    needs_trust = context.schema.model_fields.keys() - project_trust.FREE_KEYS
+    held = [key for key in canonical(document).data if key in needs_trust]
+    if not held:
+        return document
+    fault = Fault(
+        f"{', '.join(f'`{key}`' for key in held)} of a project's {FILE_NAME} that is not trusted yet",
+        "expected that you have looked at the file: it comes with the folder",
+        f"see what it would do: {project_trust.COMMAND}",
+        document.location((held[0],)),
+    )
+    data = {key: value for key, value in canonical(document).data.items() if key not in held}
+    return Document(data, document.locations, [*document.faults, fault])
+
+
+def _device(folder: Path) -> int | None:
+    try:
+        return folder.stat().st_dev
+    except OSError:
+        return None
 
 
 def _requested_file(context: HeaderContext, file: str) -> Document:

@@ -24,6 +24,7 @@ class Definition:
         document: The whole file.
         file: Its path.
         hides: The definition of the same name in a file that counts less.
+        is_trusted: Whether it counts: the user's own do, those of a project once its file is trusted.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Definition:
     document: Document
     file: Path
     hides: Definition | None = None
+    is_trusted: bool = True
 
     @property
     def location(self) -> SourceLocation:

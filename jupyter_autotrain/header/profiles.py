@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.header import secrets
+from jupyter_autotrain.header import project_trust, secrets
 from jupyter_autotrain.header.backend_models import inline_model, profile_model
 from jupyter_autotrain.header.document import Document, resolve
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, UnfitError, expected_instead, shown
@@ -80,6 +80,8 @@ class Profiles:
         settings = definition.settings
         path = definition.path
         document = definition.document
+        if not definition.is_trusted:
+            return None, [_not_trusted(definition)]
         try:
             read_name(name)
         except UnfitError as error:
@@ -160,3 +162,12 @@ class Profiles:
         reached = {**profile.options, **own}
         known = {key: reached[key] for key in _LOGIN_OPTIONS if reached.get(key) is not None}
         return {**known, **options, "via": own["host"]}
+
+
+def _not_trusted(definition: Definition) -> Fault:
+    return Fault(
+        f"the profile {shown(definition.name)} is not trusted yet",
+        "expected that you have looked at the project's file: it comes with the folder",
+        f"see what it would do: {project_trust.COMMAND}",
+        definition.location,
+    )

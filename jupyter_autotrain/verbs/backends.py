@@ -17,7 +17,7 @@ from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.table import table
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header.faults import Fault
-from jupyter_autotrain.verbs import backend_checks, backend_profiles
+from jupyter_autotrain.verbs import backend_checks, backend_profiles, project_trust
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
 
@@ -26,6 +26,7 @@ _ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], bool
     {
         "check": backend_checks.check,
         "trust": backend_checks.trust,
+        "trust-project": project_trust.trust_project,
         "add": backend_profiles.add,
         "edit": backend_profiles.edit,
         "remove": backend_profiles.remove,
@@ -70,7 +71,8 @@ class _BackendRow:
 
 def _rows(command: CommandContext) -> tuple[list[_BackendRow], list[Fault]]:
     """All backends, and what is wrong with the files that define them."""
-    profiles, faults = backend_types.header_context(command.cwd, command.environ).profiles()
+    context = backend_types.header_context(command.cwd, command.environ)
+    profiles, faults = context.profiles()
     running = _running(command)
     names = profiles.names()
 
@@ -84,7 +86,7 @@ def _rows(command: CommandContext) -> tuple[list[_BackendRow], list[Fault]]:
         return _probed(command, profile, running.get(name, 0), origin)
 
     with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(names)), "probe") as threads:
-        return list(threads.map(row, names)), faults
+        return list(threads.map(row, names)), [*faults, *context.uncounted()]
 
 
 def _probed(command: CommandContext, profile: Profile, running: int, origin: str) -> _BackendRow:

@@ -52,13 +52,14 @@ def run_checks(home: Home, cwd: Path, environ: Mapping[str, str]) -> list[CheckR
         cwd: The folder, whose profiles are checked.
         environ: The environment, which leads to the user's profiles.
     """
-    profiles, faults = backends.header_context(cwd, environ).profiles()
+    context = backends.header_context(cwd, environ)
+    profiles, faults = context.profiles()
     return [
         CheckResult("python", sys.version_info >= (3, 11), sys.version.split()[0], "Use Python 3.11 or newer."),
         _check_system(),
         *_check_store(home),
         _check_manager(home),
-        *(CheckResult("profiles", False, str(fault)) for fault in faults),
+        *(CheckResult("profiles", False, str(fault)) for fault in [*faults, *context.uncounted()]),
         *_check_backends(home, profiles),
         _check_packages(),
     ]

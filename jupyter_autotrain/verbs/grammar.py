@@ -8,7 +8,7 @@ from typing import Final, NoReturn
 from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
 
-BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust")
+BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust", "trust-project")
 _WITH_JSON: Final = (
     "ls",
     "status",
@@ -105,13 +105,14 @@ def _add_backends(backends: _Parser) -> None:
     backends.advice = "An option of a profile is KEY=VALUE, as in port=2222. "
     texts = (
         "check NAME [HOST ...]: a round trip, step by step; add NAME --type TYPE [HOST ...]; edit NAME ...; "
-        "remove NAME; trust NAME HOST [FINGERPRINT]"
+        "remove NAME; trust NAME HOST [FINGERPRINT]; trust-project [DIGEST | --yes]"
     )
     backends.add_argument("action", nargs="?", choices=BACKEND_ACTIONS, metavar="ACTION", help=texts)
     backends.add_argument("name", nargs="?", metavar="NAME", help="the profile")
     backends.add_argument(
         "words", nargs="*", metavar="HOST", help="hosts, and options as KEY=VALUE; with trust a fingerprint"
     )
+    backends.add_argument("--yes", action="store_true", help="with trust-project: agree to the file as it is now")
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
     backends.add_argument("--unset", action="append", metavar="KEY", help="take an option away; may be repeated")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
 from jupyter_autotrain.testing.kubernetes.server.access import Rule, User
 from tests.kubernetes import cluster_objects as objects
+from tests.projects import trust_project
 
 TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}
 CODE = "---\nreport(step=1, answer=42)"
@@ -40,6 +42,7 @@ class Notebook:
         """Have the profile `lab` use a kubeconfig."""
         profile = {"type": "kubernetes", "kubeconfig": str(kubeconfig), **options}
         (self.folder / "autotrain.yaml").write_text(json.dumps({"backends": {"lab": profile}}))
+        trust_project(self.folder, os.environ)
 
     def run(self, source: str) -> str:
         shown: CapturedIO

@@ -31,6 +31,7 @@ from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
 from jupyter_autotrain.testing.wheels import write_wheel
 from tests.kubernetes.kubeconfigs import load_once
+from tests.projects import trust_project
 
 KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
 BIG_BYTES = 1_500_000  # of random bytes: no ConfigMap holds them
@@ -295,6 +296,7 @@ def test_the_name_of_a_profile_is_a_cluster_that_plan_splits_a_model_over(
     profile = f"backends:\n  lab: {{type: kubernetes, kubeconfig: {cluster.kubeconfig}, namespace: default}}\n"
     (tmp_path / "autotrain.yaml").write_text(profile)
     monkeypatch.setenv("HOME", str(tmp_path))
+    trust_project(tmp_path, os.environ)
     monkeypatch.chdir(tmp_path)
     plan = at.plan(random_graph(1, ops=8), None, "lab", search="recursive_programming")
     assert plan.full_cluster.devices == 8

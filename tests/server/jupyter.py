@@ -50,6 +50,11 @@ class JupyterServer:
         """Where the operations are."""
         return f"{self.url}jupyter-autotrain/api"
 
+    @property
+    def environ(self) -> dict[str, str]:
+        """What leads to its user's files."""
+        return {"JUPYTER_CONFIG_DIR": str(self.root.parent / "config")}
+
     def ask(self, method: str, path: str, **options: Any) -> requests.Response:
         """Ask with the server's token."""
         headers = {"Authorization": f"token {self.token}", **options.pop("headers", {})}

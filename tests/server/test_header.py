@@ -3,6 +3,7 @@
 import jsonschema
 import pytest
 
+from tests.projects import trust_project
 from tests.server.jupyter import problem_of
 
 CELL = """%%autotrain digits -j 2
@@ -33,6 +34,7 @@ def project(server):
     folder = server.root / "project"
     folder.mkdir(exist_ok=True)
     (folder / "autotrain.yaml").write_text("backends:\n  lab: {type: ssh, hosts: [gpu1]}\n")
+    trust_project(folder, server.environ)
     return "project/train.ipynb"
 
 

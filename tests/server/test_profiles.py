@@ -7,6 +7,7 @@ import stat
 import jsonschema
 import pytest
 
+from tests.projects import trust_project
 from tests.server.jupyter import problem_of, running_server
 
 TOKEN = "hf_" + "aB3dE6gH9jK2mN5p"
@@ -129,6 +130,7 @@ def test_markup_in_a_setting_stays_data(server, file):
 def test_the_projects_file_wins_and_is_not_edited(server, file):
     project = server.root / "autotrain.yaml"
     project.write_text("backends:\n  lab: {type: local}\n")
+    trust_project(server.root, server.environ)
     try:
         found = server.get("/profiles")
         assert [(row["level"], row["exists"]) for row in found["files"]] == [("project", True), ("user", True)]

@@ -20,6 +20,7 @@ from jupyter_autotrain.errors import BackendError, HeaderError
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Count
 from jupyter_autotrain.testing import trial_of
+from tests.projects import trust_project
 
 
 class MoonOptions(Section):
@@ -78,14 +79,17 @@ def test_the_section_of_a_backend_is_checked_with_lines_helped_and_completed_as_
 
 
 def test_only_what_the_section_of_the_chosen_backend_sets_enters_the_spec(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+
     def options(cell: str, cwd: Path = tmp_path) -> object:
-        parsed = header.parse_cell("", f"{cell}\n---\n", header.HeaderContext(cwd=cwd, schema=SCHEMA))
+        parsed = header.parse_cell("", f"{cell}\n---\n", header.HeaderContext(cwd, environ, schema=SCHEMA))
         return parsed.header.to_spec(bundle=Bundle(), name="x").backends[0].options
 
     assert options("backend: moon\nmoon: {craters: 3}") == {"craters": 3}
     assert options("backend: moon\nmoon: {}") == {}
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "autotrain.yaml").write_text("moon: {craters: 4}\n")
+    trust_project(tmp_path / "project", environ)
     assert options("backend: local", tmp_path / "project") == {}
     assert options("backend: moon", tmp_path / "project") == {"craters": 4}
 

@@ -21,6 +21,7 @@ from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
 from jupyter_autotrain.errors import HeaderError
+from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()
 ENVIRON = {"WANDB_PROJECT": "digits", "HF_TOKEN": "x"}
@@ -270,5 +271,6 @@ def test_options_of_another_backend_are_an_error_in_a_cell_and_not_in_a_file(tmp
         "line 3: options of local with backend 'debug'; expected options of debug; remove them, or set backend: local"
     ]
     (tmp_path / "autotrain.yaml").write_text("local: {use_active_gpu: true}\n")
-    context = header.HeaderContext(tmp_path, schema=SCHEMA)
+    context = header.HeaderContext(tmp_path, {"HOME": str(tmp_path)}, schema=SCHEMA)
+    trust_project(tmp_path, context.environ)
     assert header.parse_cell("", "backend: debug\n---\nx = 1", context).header.choices[0].options == {}

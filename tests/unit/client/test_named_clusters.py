@@ -15,6 +15,7 @@ from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.core.named_clusters import hooks
 from jupyter_autotrain.errors import HeaderError, PlanError
 from jupyter_autotrain.parallel.graph.example_graphs import random_graph
+from tests.projects import trust_project
 
 GIB = 2**30
 
@@ -27,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "autotrain.yaml").write_text(
         "backends:\n  lab: {type: ssh, hosts: [gpu1, gpu2], network: 100Gbit/s}\n  bad: {type: ssh, hostz: [a]}\n"
     )
+    trust_project(tmp_path, {"HOME": str(tmp_path)})
     return tmp_path
 
 

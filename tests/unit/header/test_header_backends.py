@@ -10,6 +10,7 @@ from jupyter_autotrain import backends, header
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import HeaderError
+from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()
 TYPES = ("debug", "local", "ssh")
@@ -25,6 +26,11 @@ class Places:
         self.user.parent.mkdir(parents=True)
         self.cwd.mkdir(parents=True)
         self.context = header.HeaderContext(self.cwd, {"HOME": str(folder / "home")}, TYPES, SCHEMA)
+
+    def trusted(self, text: str) -> None:
+        """Write the project's file, and agree to it."""
+        self.project.write_text(text)
+        trust_project(self.cwd, self.context.environ)
 
     def choices(self, cell: str, line: str = "") -> tuple[BackendChoice, ...]:
         parsed = header.parse_cell(line, f"{cell}\n---\nx = 1", self.context).header
@@ -49,7 +55,7 @@ def test_a_profile_of_the_users_file_is_found_by_its_name(places: Places) -> Non
 
 
 def test_a_project_file_above_the_notebook_defines_profiles_and_defaults(places: Places) -> None:
-    places.project.write_text("concurrency: 3\nbackend: lab\nbackends:\n  lab: {type: ssh, hosts: [gpu1]}\n")
+    places.trusted("concurrency: 3\nbackend: lab\nbackends:\n  lab: {type: ssh, hosts: [gpu1]}\n")
     parsed = header.parse_cell("", "x = 1", places.context).header
     assert parsed.concurrency == 3
     assert [choice.profile.name for choice in parsed.choices] == ["lab"]
@@ -58,7 +64,7 @@ def test_a_project_file_above_the_notebook_defines_profiles_and_defaults(places:
 def test_the_nearer_definition_wins_and_a_type_is_taken_by_its_name_last(places: Places) -> None:
     places.user.write_text("lab: {type: ssh, hosts: [mine]}\nlocal: {type: local, max_trials_per_gpu: 2}\n")
     assert places.choices("backend: lab")[0].profile.options == {"hosts": [{"host": "mine"}]}
-    places.project.write_text("backends: {lab: {type: ssh, hosts: [ours]}}\n")
+    places.trusted("backends: {lab: {type: ssh, hosts: [ours]}}\n")
     assert places.choices("backend: lab")[0].profile.options == {"hosts": [{"host": "ours"}]}
     assert places.choices("backend: {type: ssh, name: lab, hosts: [this]}")[0].profile.options == {
         "hosts": [{"host": "this"}]
@@ -96,7 +102,7 @@ def test_options_of_a_section_reach_each_backend_of_its_type(places: Places) -> 
 
 def test_a_relative_path_is_relative_to_the_file_it_stands_in(places: Places) -> None:
     places.user.write_text("mine: {type: ssh, hosts: [{host: gpu1, key_file: keys/lab}], key_file: ~/.ssh/id}\n")
-    places.project.write_text("backends: {ours: {type: ssh, hosts: [gpu1], config_file: ./ssh_config}}\n")
+    places.trusted("backends: {ours: {type: ssh, hosts: [gpu1], config_file: ./ssh_config}}\n")
     (mine,) = places.choices("backend: mine")
     assert mine.profile.options["hosts"] == [{"host": "gpu1", "key_file": str(places.user.parent / "keys" / "lab")}]
     assert mine.profile.options["key_file"] == "~/.ssh/id"

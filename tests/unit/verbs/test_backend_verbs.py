@@ -15,6 +15,7 @@ from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.errors import AutotrainError, HeaderError
 from jupyter_autotrain.header import profile_editing
 from jupyter_autotrain.verbs import complete_verb
+from tests.projects import trust_project
 
 WRITTEN = """\
 # our machines
@@ -183,10 +184,12 @@ def test_a_profile_that_others_share_is_not_changed(terminal, file: Path) -> Non
 
 def test_config_says_which_definition_counts(terminal, file: Path) -> None:
     (terminal.cwd / "autotrain.yaml").write_text("backends: {lab: {type: ssh, hosts: [t1]}, local: {type: local}}\n")
+    trust_project(terminal.cwd, {"HOME": str(terminal.cwd)})
     said = terminal.run("config").splitlines()
     assert "backend lab: ssh (autotrain.yaml line 1; hides ~/.jupyter/backends.yaml line 3)" in said
     assert "backend other: ssh (~/.jupyter/backends.yaml line 11)" in said
-    assert "backend local: local (autotrain.yaml line 1; hides the type local)" in said
+    assert not [line for line in said if line.startswith("backend local")]
+    assert "`local` of a project's autotrain.yaml does not count" in terminal.run("backends")
     assert terminal.json("config")["backends"][0]["name"] == "lab"
     assert terminal.run("config", "--explain", "backend").splitlines()[0] == "backend = local (default)"
 

@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_autotrain import cli
 from jupyter_autotrain.client import Experiment
+from tests.projects import trust_project
 
 DONE = ["PREPARING", "RUNNING", "SUCCEEDED"]
 FAILED = ["PREPARING", "RUNNING", "FAILED"]
@@ -28,6 +29,7 @@ def shell(terminal, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("form", [(), ("--json",)])
 def test_a_check_of_a_backend_that_does_not_work_gives_one(shell: Path, words: tuple, form: tuple) -> None:
     (shell / "autotrain.yaml").write_text("backends: {lab: {type: ssh, hosts: [a], config_file: ./none}}\n")
+    trust_project(shell, {"HOME": str(shell)})
     assert cli.main([*words, "lab", *form]) == 1
     assert cli.main([*words, "debug", *form]) == 0
 
