@@ -5,6 +5,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import type { Place } from '../api/places';
+import { useChanges } from '../home/model_signal';
 import { CheckView } from './check';
 import { ProfileForm } from './form';
 import { Nodes, Running, State } from './place_facts';
@@ -17,14 +18,8 @@ export interface Props {
 }
 
 export function PlacesPanel({ model, commands, trans }: Props): React.JSX.Element {
-  const [, render] = React.useReducer((count: number) => count + 1, 0);
+  useChanges(model.changed);
   const [isAdding, setAdding] = React.useState(false);
-  React.useEffect(() => {
-    model.changed.connect(render);
-    return () => {
-      model.changed.disconnect(render);
-    };
-  }, [model]);
   return (
     <>
       <div className="jp-AutotrainPlaces-head">

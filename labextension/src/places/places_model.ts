@@ -1,7 +1,8 @@
 /** What the panel of places shows: profiles at once, then what each has, and checks step by step. */
 
 import { Signal } from '@lumino/signaling';
-import type { ISignal } from '@lumino/signaling';
+import { ModelSignal } from '../home/model_signal';
+import type { CountedSignal } from '../home/model_signal';
 import * as api from '../api/places';
 import type { CheckStep, Inventory, Place, ProfileFile } from '../api/places';
 import { Refusal } from '../api/request';
@@ -36,7 +37,7 @@ export class PlacesModel {
   readonly inventories = new Map<string, Inventory | 'asking'>();
   readonly checks = new Map<string, Check>();
 
-  private readonly signal = new Signal<this, void>(this);
+  private readonly signal = new ModelSignal(this);
   private following: Following | null = null;
   private readonly refresher = new Refresher(() => (this.hasFailed ? this.refresh() : this.load()));
   private hasFailed = false;
@@ -48,7 +49,7 @@ export class PlacesModel {
 
   constructor(private readonly changes: Changes) {}
 
-  get changed(): ISignal<this, void> {
+  get changed(): CountedSignal {
     return this.signal;
   }
 

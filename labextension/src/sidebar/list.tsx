@@ -2,10 +2,10 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
-import type { ISignal } from '@lumino/signaling';
 import * as React from 'react';
 import type { ExperimentList } from '../api/experiments';
 import { MAGIC } from '../header/header_lines';
+import { useChanges } from '../home/model_signal';
 import { ChosenBar } from './chosen_bar';
 import { OPEN_EXPERIMENT, SHOW_PLACES } from './commands';
 import { Controls } from './controls';
@@ -25,7 +25,7 @@ export interface SidebarParts {
 
 export function Sidebar(parts: SidebarParts): React.JSX.Element {
   const { model, tree, preferences, commands, trans } = parts;
-  useSignals([model.changed, tree.changed, preferences.changed]);
+  useChanges(model.changed, tree.changed, preferences.changed);
   const showPlaces = (): void => {
     void commands.execute(SHOW_PLACES);
   };
@@ -49,17 +49,6 @@ export function Sidebar(parts: SidebarParts): React.JSX.Element {
       {model.list && <Listed {...parts} list={model.list} />}
     </>
   );
-}
-
-/** Draw again when one of them is emitted. */
-function useSignals(signals: ISignal<unknown, void>[]): void {
-  const [, render] = React.useReducer((count: number) => count + 1, 0);
-  React.useEffect(() => {
-    for (const signal of signals) signal.connect(render);
-    return () => {
-      for (const signal of signals) signal.disconnect(render);
-    };
-  }, signals);
 }
 
 /** What is wrong, in words; one polite line, so that it is read out once. */

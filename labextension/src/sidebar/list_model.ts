@@ -1,7 +1,7 @@
 /** The list that the sidebar shows: loaded over REST, and again when the socket tells of a change. */
 
-import { Signal } from '@lumino/signaling';
-import type { ISignal } from '@lumino/signaling';
+import { ModelSignal } from '../home/model_signal';
+import type { CountedSignal } from '../home/model_signal';
 import { listExperiments } from '../api/experiments';
 import type { ExperimentList, ListQuery } from '../api/experiments';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
@@ -26,14 +26,14 @@ export class ListModel {
     limit: PAGE,
   };
 
-  private readonly signal = new Signal<this, void>(this);
+  private readonly signal = new ModelSignal(this);
   private readonly refresher = new Refresher(() => this.load());
   private following: Following | null = null;
   private version = 0;
 
   constructor(private readonly changes: Changes) {}
 
-  get changed(): ISignal<this, void> {
+  get changed(): CountedSignal {
     return this.signal;
   }
 

@@ -2,8 +2,8 @@
 
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { PromiseDelegate, Token } from '@lumino/coreutils';
-import { Signal } from '@lumino/signaling';
-import type { ISignal } from '@lumino/signaling';
+import { ModelSignal } from '../home/model_signal';
+import type { CountedSignal } from '../home/model_signal';
 import type { ListQuery, Sort } from '../api/experiments';
 import type { Grouping } from './sections';
 
@@ -39,13 +39,13 @@ export class Preferences {
   private current = DEFAULTS;
   private readonly loaded = new PromiseDelegate<void>();
   private settings: ISettingRegistry.ISettings | null = null;
-  private readonly signal = new Signal<this, void>(this);
+  private readonly signal = new ModelSignal(this);
 
   get values(): PreferenceValues {
     return this.current;
   }
 
-  get changed(): ISignal<this, void> {
+  get changed(): CountedSignal {
     return this.signal;
   }
 

@@ -1,7 +1,7 @@
 /** The state of the tree: its sections, which are folded, what is chosen, and what is edited. */
 
-import { Signal } from '@lumino/signaling';
-import type { ISignal } from '@lumino/signaling';
+import { ModelSignal } from '../home/model_signal';
+import type { CountedSignal } from '../home/model_signal';
 import type { Selection } from '../actions/selection';
 import type { Experiment, ExperimentList } from '../api/experiments';
 import { NOTHING, kept } from './picked';
@@ -24,11 +24,11 @@ export class TreeModel {
 
   private experiments = new Map<string, Experiment>();
   private shown: readonly Section[] = [];
-  private readonly signal = new Signal<this, void>(this);
+  private readonly signal = new ModelSignal(this);
 
   constructor(private readonly selection: Selection) {}
 
-  get changed(): ISignal<this, void> {
+  get changed(): CountedSignal {
     return this.signal;
   }
 
