@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
-
-_TAIL_BYTES = 1 << 16
 
 
-def last_step(path: str) -> tuple[bool, int, frozenset[str]]:
-    """The end of a file of metrics.
+def last_steps(path: str) -> tuple[bool, dict[str, int]]:
+    """Read to the end of a file of metrics; O(its lines).
 
     Returns:
-        Whether its last line is a part of one; the last step that was reported, -1 for none; the metrics reported then.
+        Whether its last line is a part of one; the last step of each metric.
 
     Raises:
         OSError: It cannot be read.
     """
+    steps: dict[str, int] = {}
+    line = b"\n"
     with open(path, "rb") as file:
-        file.seek(-min(_TAIL_BYTES, os.fstat(file.fileno()).st_size), os.SEEK_END)
-        data = file.read()
-    step = -1
-    names: set[str] = set()
-    for line in data.splitlines():
-        found = _report(line)
-        if found is None or found[0] < step:
-            continue
-        if found[0] > step:
-            names.clear()
-        step = found[0]
-        names |= found[1]
-    return not data.endswith(b"\n"), step, frozenset(names)
+        for line in file:
+            found = _report(line)
+            if found is not None:
+                step, names = found
+                steps.update((name, step) for name in names if step > steps.get(name, -1))
+    return not line.endswith(b"\n"), steps
 
 
 def _report(line: bytes) -> tuple[int, set[str]] | None:

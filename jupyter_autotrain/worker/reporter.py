@@ -36,7 +36,8 @@ class Reporter:
         self.seen: set[str] = set()
         self.invalid = InvalidReports(self.note)
         self.step = -1
-        self._earlier: tuple[int, frozenset[str]] = (-1, frozenset())  # the last step of an earlier run, its metrics
+        self._steps: dict[str, int] = {}  # the last one of each metric
+        self._earlier: dict[str, int] = {}  # those that an earlier run has reported
         self._keys: dict[str, str] = {}
         self.lost = ""  # why a report could not be written
         self._torn = False
@@ -54,10 +55,11 @@ class Reporter:
 
     def _go_on(self) -> None:
         """The trial was begun before, in this directory: its steps go on, and none of them is reported again."""
-        from jupyter_autotrain.worker.earlier_reports import last_step  # noqa: PLC0415 - only trials that go on pay
+        from jupyter_autotrain.worker.earlier_reports import last_steps  # noqa: PLC0415 - only trials that go on pay
 
-        self._torn, self.step, names = last_step(self.path)
-        self._earlier = (self.step, names)
+        self._torn, self._earlier = last_steps(self.path)
+        self._steps = dict(self._earlier)
+        self.step = max(self._steps.values(), default=-1)
 
     def __call__(
         self, step: int | None = None, *unnamed: object, all_ranks: bool | str = False, **metrics: object
@@ -80,17 +82,18 @@ class Reporter:
     def _report(self, step: object, unnamed: tuple[object, ...], metrics: dict[str, object], how: str) -> None:
         if unnamed or not metrics:
             self._reject_unnamed(unnamed if unnamed or step is None else (step,))
-        number = self._next_step(step) if metrics else None
+        number = self._number_of(step, metrics) if metrics else None
         if number is None:
             return
         body = []
-        if number == self._earlier[0]:
-            metrics = {name: value for name, value in metrics.items() if name not in self._earlier[1]}
         for name, value in metrics.items():
+            if not self._is_in_order(name, number):
+                continue
             text = repr(value) if type(value) is float else self._text(name, value)
             if text in {"nan", "inf", "-inf"}:
                 text = self._unusual(name, text)
             if text is not None:
+                self._steps[name] = number
                 body.append(f"{self._keys.get(name) or self._key(name)}{text}")
         if body:
             self.step = number
@@ -100,20 +103,25 @@ class Reporter:
     def _now_s(self) -> float:
         return self._epoch_s + time.monotonic()
 
-    def _next_step(self, step: object) -> int | None:
+    def _number_of(self, step: object, metrics: dict[str, object]) -> int | None:
+        """Return the number of a report's step: the one given, else the next after the last one and its metrics'."""
         if step is None:
-            return self.step + 1
+            return max(self.step, *(self._steps.get(name, -1) for name in metrics)) + 1
         number = step if type(step) is int else _integer(step)
         if number is None:
             text = f"step must be a whole number, not {_short(step)}; this report was not kept"
             self.invalid.add("step", "type", text)
-        elif number < self._earlier[0]:
-            return None
-        elif number < self.step:
-            text = f"step {number} comes after step {self.step}; steps may not go back, so this report was not kept"
-            self.invalid.add("step", "order", text)
-            return None
         return number
+
+    def _is_in_order(self, name: str, number: int) -> bool:
+        """Return whether a metric may have this step: each metric counts its own, and none goes back."""
+        if number <= self._earlier.get(name, -1):
+            return False
+        last = self._steps.get(name, -1)
+        if number < last:
+            text = f"{name} of step {number} comes after its step {last}; steps of a metric may not go back"
+            self.invalid.add(name, "order", f"{text}, so it was not kept")
+        return number >= last
 
     def _key(self, name: str) -> str:
         self.seen.add(name)

@@ -202,3 +202,35 @@ def test_a_secret_in_the_name_of_a_metric_is_masked(tmp_path: Path) -> None:
     report = Reporter(str(tmp_path), Redactor(["hunter2-hunter2"]).text)
     report(step=1, **{"loss of hunter2-hunter2": 0.5, b"hunter2-hunter2".hex(): 1})
     assert points(tmp_path) == [(1, {"loss of ***": 0.5, "***": 1})]
+
+
+def test_each_metric_counts_its_own_steps(report: Reporter, tmp_path: Path) -> None:
+    for batch in range(100):
+        report(step=batch, loss=1 / (batch + 1))
+    for epoch in range(3):
+        report(step=epoch, val_acc=epoch / 10)
+        report(step=100 + epoch, loss=0.0)
+    kept = [(step, values) for step, values in points(tmp_path) if "val_acc" in values]
+    assert kept == [(0, {"val_acc": 0.0}), (1, {"val_acc": 0.1}), (2, {"val_acc": 0.2})]
+    assert notes(tmp_path) == []
+
+
+def test_a_metric_that_goes_back_is_dropped_alone_and_named(report: Reporter, tmp_path: Path) -> None:
+    report(step=5, loss=1.0)
+    report(step=4, loss=2.0, acc=0.5)
+    assert points(tmp_path) == [(5, {"loss": 1.0}), (4, {"acc": 0.5})]
+    assert "loss of step 4 comes after its step 5" in str(notes(tmp_path))
+
+
+def test_a_run_that_goes_on_repeats_no_step_of_any_metric(report: Reporter, tmp_path: Path) -> None:
+    report(step=0, val_acc=0.5)
+    for batch in range(3000):  # val_acc is far from the end of the file
+        report(step=batch, loss=0.1)
+    again = Reporter(str(tmp_path))
+    for batch in (2998, 2999, 3000):
+        again(step=batch, loss=0.1)
+    for epoch in (0, 1):
+        again(step=epoch, val_acc=0.5)
+    steps = [(step, *values) for step, values in points(tmp_path)]
+    assert steps[-2:] == [(3000, "loss"), (1, "val_acc")]
+    assert len(steps) == len(set(steps))
