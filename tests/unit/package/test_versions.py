@@ -1,0 +1,33 @@
+"""Which versions of JupyterLab list the extension as compatible."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[3] / "labextension" / "package.json"
+# What JupyterLab 4.2.0 ships, and what each package is called in a later patch and a later minor version.
+OLDEST = {"application": (4, 2, 0), "apputils": (4, 3, 0), "coreutils": (6, 2, 0), "services": (7, 2, 0)}
+
+
+def wanted(name: str) -> str:
+    dependencies: dict[str, str] = json.loads(PACKAGE.read_text())["dependencies"]
+    return dependencies[f"@jupyterlab/{name}"]
+
+
+@pytest.mark.parametrize("name", OLDEST)
+@pytest.mark.parametrize("later", [(0, 0), (0, 7), (4, 6), (5, 0)])
+def test_each_jupyterlab_from_4_2_on_takes_the_extension(name: str, later: tuple[int, int]) -> None:
+    major, minor, patch = OLDEST[name]
+    version = (major, minor + later[0], patch + later[1])
+    assert wanted(name)[0] == "^"
+    least = tuple(int(part) for part in wanted(name)[1:].split("."))
+    assert version[0] == least[0]
+    assert version >= least
+
+
+def test_no_package_of_jupyterlab_is_pinned() -> None:
+    dependencies = json.loads(PACKAGE.read_text())["dependencies"]
+    assert [name for name, range_ in dependencies.items() if "@jupyterlab/" in name and range_[0] != "^"] == []
