@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.store import Store, TimedColumns, TrialValue
 from jupyter_autotrain.views.series import Floats, kept_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 _LEAST_POINTS: Final = 4  # of a curve: both ends, the least and the greatest value
 SPARKLINE_POINTS: Final = 40
@@ -54,11 +55,15 @@ def _curve(trial: int, pieces: Sequence[TimedColumns], buckets: int) -> JsonObje
 
 
 def _joined(columns: Sequence[memoryview]) -> Floats:
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     return np.concatenate([np.frombuffer(column, dtype=np.float64) for column in columns])
 
 
 def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[JsonValue]:
     """The rows of columns that follow each other; reads only these."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     ends = np.cumsum([len(column) for column in columns])
     pieces = np.searchsorted(ends, kept, side="right")
     begins = ends - [len(column) for column in columns]
@@ -67,6 +72,8 @@ def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[
 
 def sparkline(store: Store, record: ExperimentRecord, values: Sequence[TrialValue]) -> list[float]:
     """A curve of at most 40 points for a list: the values of all trials; of a single one its reports."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     objective = record.spec.objective
     if objective is None:
         return []

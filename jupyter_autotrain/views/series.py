@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, TypeAlias
 
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.store import Columns, MetricChunk
 
-Floats: TypeAlias = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Floats: TypeAlias = "NDArray[np.float64]"
 SeriesKey: TypeAlias = tuple[str, int, int]  # metric, trial, attempt
 _LEAST_BUCKETS = 8
 
@@ -30,6 +31,8 @@ class SeriesBlock:
 
 def blocks(pieces: Iterable[MetricChunk], rows: dict[SeriesKey, int]) -> dict[SeriesKey, SeriesBlock]:
     """The pieces joined by series; `rows` counts the rows of each series so far and is brought up to date."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     found: dict[SeriesKey, SeriesBlock] = {}
     for piece in pieces:
         key = (piece.name, piece.number, piece.attempt)
@@ -51,6 +54,8 @@ def objective_first(spec: ExperimentSpec, metrics: Iterable[str]) -> list[str]:
 
 def sampled(series: Mapping[int, Columns], trials: Sequence[int], most_points: int) -> list[tuple[int, Floats, Floats]]:
     """Trial, steps and values of the trials that have a series, in their order; about `most_points` in all."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     chosen = [trial for trial in trials if trial in series]
     buckets = max(most_points // max(len(chosen), 1) // 2, _LEAST_BUCKETS)
     curves = []
@@ -72,6 +77,8 @@ def decimate(steps: Floats, values: Floats, buckets: int) -> tuple[Floats, Float
 
 def kept_rows(values: Floats, buckets: int) -> NDArray[np.intp]:
     """The indices of the values that `decimate` keeps, in order; at most 2 * `buckets` + 2."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     finite = np.flatnonzero(np.isfinite(values))
     if len(finite) <= 2 * buckets:
         return finite
@@ -82,6 +89,8 @@ def kept_rows(values: Floats, buckets: int) -> NDArray[np.intp]:
 
 def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:
     """The indices of both ends and of the extremes of each bucket, in order; all buckets at once, for long lists."""
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
     rows = len(values)
     width = -(-rows // buckets)
     filled = np.append(values, np.full(buckets * width - rows, values[-1])).reshape(buckets, width)

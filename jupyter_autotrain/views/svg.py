@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-import numpy as np
-
 from jupyter_autotrain.core.svg_image import INK, image
 from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.views.series import Floats
@@ -48,6 +46,8 @@ class _PlotArea:
     y: tuple[float, float]
 
     def points(self, curve: PlotCurve) -> str:
+        import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
         across = self.left + (curve.steps - self.x[0]) / (self.x[1] - self.x[0]) * self.width
         values = np.clip(curve.values, *self.y)  # only values that no axis can span lie beyond the axis
         down = self.top + (self.y[1] - values) / (self.y[1] - self.y[0]) * self.height

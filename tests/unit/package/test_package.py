@@ -27,6 +27,14 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     assert not set(HEAVY) & set(loaded)
 
 
+def test_loading_the_extension_loads_no_numerical_library() -> None:
+    code = (
+        "import sys; from IPython.core.interactiveshell import InteractiveShell as Shell; "
+        "Shell.instance().run_line_magic('load_ext', 'jupyter_autotrain'); print(*sys.modules)"
+    )
+    assert not {"numpy", "torch", "optuna", "pandas", "scipy"} & set(fresh(code).split())
+
+
 def test_the_public_names_are_the_documented_ones() -> None:
     documented = re.findall(r"^\| `at\.(\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(documented) == sorted(jupyter_autotrain.__all__)

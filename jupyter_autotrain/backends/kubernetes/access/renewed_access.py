@@ -88,7 +88,10 @@ class RenewedAccess:
 
 
 def said(error: Exception) -> str:
-    """What an error says, else its name."""
+    """Return what an error says, else its name; the system's words of one that found no connection."""
+    system = getattr(error, "os_error", None)  # aiohttp's own text shows the object of the TLS settings
+    if isinstance(system, OSError):
+        return system.strerror or str(system) or type(error).__name__
     return str(error) or type(error).__name__
 
 

@@ -179,9 +179,11 @@ def refusal(
         user_name: Who lacks them.
         besides: Those that are useful, which the Role gives, too.
     """
-    objects = [role([*lacking, *besides], namespace), role_binding(namespace, user_name)]
+    objects: list[JsonValue] = [role([*lacking, *besides], namespace), role_binding(namespace, user_name)]
+    # One document of one line: kubectl reads several JSON documents as one that is broken, and an error is cut short.
+    both: JsonObject = {"apiVersion": "v1", "kind": "List", "items": objects}
     return BackendUnavailableError(
         sentence(lacking, namespace, user_name),
-        "Expected a Role with these verbs: ask whoever administers it for `kubectl apply -f -` of these lines:",
-        "\n---\n".join(json.dumps(one) for one in objects),
+        "Expected a Role with these verbs: ask whoever administers it for `kubectl apply -f -` of this line:",
+        json.dumps(both),
     )
