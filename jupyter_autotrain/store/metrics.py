@@ -57,13 +57,15 @@ class MetricTables(StoreMixin):
         """One metric of all trials as columns, by trial number; of each trial the latest attempt that reported it."""
         query = (
             "SELECT number, columns FROM series JOIN chunks ON chunks.series = series.id "
-            "WHERE series.experiment = ?1 AND name = ?2 AND attempt = (SELECT max(attempt) FROM series AS other "
-            "WHERE other.experiment = ?1 AND other.name = ?2 AND other.number = series.number) "
+            "WHERE series.experiment = :experiment AND name = :name "
+            "AND attempt = (SELECT max(attempt) FROM series AS other "
+            "WHERE other.experiment = :experiment AND other.name = :name AND other.number = series.number) "
             "ORDER BY number, first_id"
         )
         columns: dict[int, Columns] = {}
         with self._database.read() as connection:
-            for number, blob in connection.execute(query, (key_of(connection, experiment_id), name)):
+            where = {"experiment": key_of(connection, experiment_id), "name": name}
+            for number, blob in connection.execute(query, where):
                 steps, values = columns.setdefault(number, (array("q"), array("d")))
                 more_steps, _, more_values = _columns(number, name, blob)
                 steps.extend(more_steps)
@@ -86,11 +88,11 @@ class MetricTables(StoreMixin):
     def metric_names(self, experiment_id: str, number: int | None = None, attempt: int | None = None) -> list[str]:
         """The metrics reported so far, in order of their first report; of all trials, or of one, or of one attempt."""
         query = (
-            "SELECT name FROM series WHERE experiment = ?1 AND (?2 IS NULL OR number = ?2) "
-            "AND (?3 IS NULL OR attempt = ?3) GROUP BY name ORDER BY min(id)"
+            "SELECT name FROM series WHERE experiment = :experiment AND (:number IS NULL OR number = :number) "
+            "AND (:attempt IS NULL OR attempt = :attempt) GROUP BY name ORDER BY min(id)"
         )
         with self._database.read() as connection:
-            where = (key_of(connection, experiment_id), number, attempt)
+            where = {"experiment": key_of(connection, experiment_id), "number": number, "attempt": attempt}
             return [name for (name,) in connection.execute(query, where)]
 
     def last_steps(self, experiment_id: str) -> dict[tuple[int, int], int]:
