@@ -17,7 +17,7 @@ def number(value: float | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration to read at a glance: `0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`."""
+    """Return a duration to read at a glance: `0.4 s`, `12 s`, `1 min`, `3 min 05 s`, `2 h 10 min`."""
     if not math.isfinite(seconds):
         return "-"
     if seconds < 10:
@@ -26,9 +26,9 @@ def duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, rest = divmod(round(seconds), 60)
     if minutes < 60:
-        return f"{minutes} min {rest:02d} s"
+        return f"{minutes} min {rest:02d} s" if rest else f"{minutes} min"
     hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02d} min"
+    return f"{hours} h {minutes:02d} min" if minutes else f"{hours} h"
 
 
 def clock_time(epoch_s: float) -> str:

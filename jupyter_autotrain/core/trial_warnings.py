@@ -32,9 +32,9 @@ def summarize_warnings(notes: Iterable[Note], most: int) -> list[str]:
 def _sentence(notes: Sequence[Note]) -> str:
     text = notes[0].text.rstrip(".")
     times = sum(note.count for note in notes)
-    often = f" ({times} times)" if times > 1 else ""
     trials = sorted({note.number for note in notes} - {WHOLE_EXPERIMENT})
     if not trials:
-        return f"{text}{often}."
+        return f"{text} ({times} times)." if times > 1 else f"{text}."
     others = f" and {count(len(trials) - 1, 'other')}" if len(trials) > 1 else ""
-    return f"Trial {trials[0]}{others} warned{often}: {text}."
+    where = f"trial {trials[0]}{others}"
+    return f"{times} warnings in {where}; first: {text}." if times > 1 else f"Warning in {where}: {text}."

@@ -72,7 +72,7 @@ def test_the_comparison_with_the_code_of_two_breaks_no_rule(browser, server):
         run_command(page, "autotrain:compare", ids=["s1", "s2", "s3", "s4"])
         view = page.locator(".at-compare")
         view.locator("canvas").first.wait_for()
-        view.get_by_label("Also what is equal").check()
+        view.get_by_label("Show equal values").check()
         view.get_by_role("button", name="Settings").click()
         view.get_by_text("Code", exact=True).click()
         view.get_by_label("and of").select_option(value="s3")

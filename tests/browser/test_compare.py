@@ -83,7 +83,7 @@ def test_results_curves_and_what_differs_follow_live(page, server, store):
     differences = view.get_by_role("region", name="Parameters and settings").get_by_role("table")
     expect(differences.get_by_role("row").filter(has_text="model.width")).to_contain_text("816")
     expect(differences).not_to_contain_text("kind")
-    view.get_by_label("Also what is equal").check()
+    view.get_by_label("Show equal values").check()
     expect(differences.get_by_role("row").filter(has_text="kind")).to_contain_text("aa")
     report(store, "second", 2, range(30, 40), cursor=2)
     view.get_by_role("button", name="Table").click()

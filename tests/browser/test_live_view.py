@@ -114,8 +114,8 @@ def test_hovering_tells_values_and_dragging_zooms(shown):
 def test_all_metrics_stand_side_by_side_and_turn_logarithmic(shown):
     shown.view.get_by_role("tab", name="All").click()
     expect(shown.view.locator("canvas")).to_have_count(3)
-    shown.view.get_by_role("button", name="Log", exact=True).click()
-    expect(shown.view.get_by_role("button", name="Log", exact=True)).to_have_attribute("aria-pressed", "true")
+    shown.view.get_by_role("button", name="Log scale", exact=True).click()
+    expect(shown.view.get_by_role("button", name="Log scale", exact=True)).to_have_attribute("aria-pressed", "true")
     shown.screenshot("all-log")
     assert shown.errors == []
 

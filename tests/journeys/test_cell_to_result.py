@@ -210,7 +210,7 @@ def test_a_file_beside_the_notebook_is_found_or_its_ship_line_is_told(notebook, 
 
 
 def test_refused_reports_are_told_by_wait_by_show_and_by_the_receipt(notebook):
-    told = "warned (2 times): acc is 'high' (str), not one number; it was not kept."
+    told = "2 warnings in trial 1; first: acc is 'high' (str), not one number; it was not kept."
     _, waited = notebook.run("%%autotrain refused --wait\nfor _ in range(2): report(acc='high', loss=1)")
     assert told in waited
     assert told in notebook.run("%autotrain show refused")[1]
@@ -247,7 +247,7 @@ def test_what_trials_warn_of_is_told_by_why(notebook):
     notebook.run("%%autotrain wild --wait\nobjective: maximize acc\nreturns: [net]\n---\nreport(acc=float('inf'))")
     shown = notebook.run("%autotrain why wild")[1]
     assert "the objective" in shown.lower()
-    assert "Trial 1 warned: acc is inf; infinite values are not kept" in shown
+    assert "Warning in trial 1: acc is inf; infinite values are not kept" in shown
     assert "net" in shown
 
 

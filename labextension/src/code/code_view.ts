@@ -36,7 +36,7 @@ export class CodeView {
     this.#header = new DiffView(trans);
     this.#script = new DiffView(trans);
     this.#select = h('select', { class: 'jp-mod-styled' });
-    this.#select.append(h('option', { value: '' }, trans.__('Nothing')));
+    this.#select.append(h('option', { value: '' }, trans.__('(choose a run)')));
     this.#select.addEventListener('change', () => {
       void this.#compare();
     });

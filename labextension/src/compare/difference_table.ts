@@ -22,7 +22,7 @@ export class DifferenceTable {
       this.update();
     });
     const label = trans.__('Parameters and settings');
-    const tools = h('label', { class: 'at-tools' }, this.#all, trans.__('Also what is equal'));
+    const tools = h('label', { class: 'at-tools' }, this.#all, trans.__('Show equal values'));
     const head = h('div', { class: 'at-row' }, h('h4', { class: 'at-heading' }, label), tools);
     const scroll = { class: 'at-compare-scroll', tabindex: 0, role: 'region', 'aria-label': label };
     this.root = h('div', {}, head, h('div', scroll, this.#table));

@@ -27,7 +27,7 @@ export function CheckView({ check, trans, onCancel }: Props): React.JSX.Element 
         <>
           {check.error && (
             <p role="alert" className="jp-Autotrain-message">
-              {trans.__('It is not cancelled: %1', check.error)}
+              {trans.__('Could not cancel: %1', check.error)}
             </p>
           )}
           <button className="jp-mod-styled" onClick={onCancel}>

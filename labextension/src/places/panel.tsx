@@ -30,7 +30,7 @@ export function PlacesPanel({ model, commands, trans }: Props): React.JSX.Elemen
             void model.refresh();
           }}
         >
-          {trans.__('Ask again')}
+          {trans.__('Refresh')}
         </button>
         {model.canWrite && (
           <button
@@ -130,7 +130,7 @@ function PlaceView({ place, model, commands, trans }: Props & { place: Place }):
 function origin(place: Place, trans: TranslationBundle): string {
   if (place.level === 'type') return '';
   const levels = { user: trans.__('your profile'), project: trans.__('the project’s profile') };
-  const hidden = place.hides === 'user' ? ` (${trans.__('hides yours of this name')})` : '';
+  const hidden = place.hides === 'user' ? ` (${trans.__('overrides your profile of the same name')})` : '';
   return levels[place.level] + hidden;
 }
 
@@ -144,7 +144,7 @@ function Actions(props: {
   const remove = async (): Promise<void> => {
     const answer = await showDialog({
       title: trans.__('Remove %1?', place.name),
-      body: trans.__('Its lines are taken out of your file of profiles. Trials that run there go on.'),
+      body: trans.__('It is removed from your profiles file. Trials that run there continue.'),
       buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: trans.__('Remove') })],
     });
     if (answer.button.accept) await model.remove(place.name);

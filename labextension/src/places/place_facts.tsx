@@ -16,7 +16,7 @@ export function State(props: {
   const { place, inventory, trans } = props;
   if (place.faults.length)
     return <p className="jp-Autotrain-message">{`${trans.__('Faulty:')} ${place.faults.join(' ')}`}</p>;
-  if (!inventory || inventory === 'asking') return <p>{trans.__('Its machines are asked …')}</p>;
+  if (!inventory || inventory === 'asking') return <p>{trans.__('Checking…')}</p>;
   const state = inventory.usable ? trans.__('Usable.') : trans.__('Not usable.');
   return (
     <p className={inventory.usable ? undefined : 'jp-Autotrain-message'}>{`${state} ${inventory.reason}`}</p>

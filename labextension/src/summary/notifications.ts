@@ -24,7 +24,9 @@ export function notify(commands: CommandRegistry, trans: TranslationBundle, told
     return;
   }
   const failed = told.filter((experiment) => experiment.state === 'FAILED').length;
-  const text = trans.__('%1 experiments have ended, %2 of them failed.', told.length, failed);
+  const text = failed
+    ? trans.__('%1 experiments ended, %2 failed.', told.length, failed)
+    : trans.__('%1 experiments ended, none failed.', told.length);
   Notification.emit(text, failed ? 'error' : 'success', { autoClose: failed ? false : SHOWN_MS });
 }
 

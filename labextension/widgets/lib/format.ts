@@ -20,8 +20,13 @@ export function duration(seconds: number): string {
   if (whole < 10) return `${whole.toFixed(1)} s`;
   if (whole < 60) return `${whole.toFixed(0)} s`;
   const minutes = Math.floor(Math.round(whole) / 60);
-  if (minutes < 60) return `${minutes} min ${pad(Math.round(whole) % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${pad(minutes % 60)} min`;
+  if (minutes < 60) return withRest(`${minutes} min`, Math.round(whole) % 60, 's');
+  return withRest(`${Math.floor(minutes / 60)} h`, minutes % 60, 'min');
+}
+
+/** A number of whole units, and what is left in the next smaller one. */
+function withRest(text: string, rest: number, unit: string): string {
+  return rest ? `${text} ${pad(rest)} ${unit}` : text;
 }
 
 function pad(value: number): string {

@@ -213,7 +213,7 @@ export class ChartPanel {
     setAttribute(this.#tabs, 'aria-label', trans.__('Metrics'));
     setText(this.#reset, trans.__('Reset zoom'));
     for (const [button, text, title] of [
-      [this.#log, trans.__('Log'), trans.__('Logarithmic values')],
+      [this.#log, trans.__('Log scale'), trans.__('Logarithmic values')],
       [this.#table, trans.__('Table'), trans.__('Show the numbers as a table')],
       [this.#settings, trans.__('Settings'), trans.__('Smoothing, axes, files')],
     ] as const) {

@@ -223,7 +223,7 @@ def test_a_receipt_tells_what_trials_warned_of(home, store):
     store.ingest([Ingest("abc", 1, 1, "metrics", 5, notes=[(1.0, "warning", "acc is 'x'\x1b[2J", 12)])])
     receipt = StopReceipt.of("digits", {"pids_ended": []}, handle.warnings(most=3))
     (line,) = str(receipt).splitlines()[1:]
-    assert line.startswith("Trial 1 warned (12 times): acc is 'x'")
+    assert line.startswith("12 warnings in trial 1; first: acc is 'x'")
     assert "\x1b" not in line
 
 

@@ -15,8 +15,8 @@ def test_a_warning_of_the_experiment_as_a_whole_names_no_trial():
 
 
 def test_a_warning_of_trials_names_the_first_and_counts_the_others():
-    assert summarize_warnings([note(3, "a"), note(2, "a", 4)], 5) == ["Trial 2 and 1 other warned (5 times): a."]
-    assert summarize_warnings([note(WHOLE_EXPERIMENT, "a"), note(2, "a")], 5) == ["Trial 2 warned (2 times): a."]
+    assert summarize_warnings([note(3, "a"), note(2, "a", 4)], 5) == ["5 warnings in trial 2 and 1 other; first: a."]
+    assert summarize_warnings([note(WHOLE_EXPERIMENT, "a"), note(2, "a")], 5) == ["2 warnings in trial 2; first: a."]
 
 
 def test_more_than_the_most_are_counted():

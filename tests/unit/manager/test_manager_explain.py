@@ -131,4 +131,4 @@ def test_refused_reports_are_told_once_with_their_number(lived_in):
         job.metrics += json.dumps(["n", 1.0, "warning", "acc is 'x'", times]).encode() + b"\n"
     job.end()
     lived_in.step(20)
-    assert say(lived_in, experiment) == ["Trial 1 warned (12 times): acc is 'x'."]
+    assert say(lived_in, experiment) == ["12 warnings in trial 1; first: acc is 'x'."]

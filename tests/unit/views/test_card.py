@@ -199,8 +199,10 @@ def test_refused_reports_are_told_in_both_forms_of_the_card(store):
     for number in (1, 3):
         store.ingest([Ingest("e1", number, 1, "metrics", 20, notes=notes)])
     made = card(store, record)
-    assert "Trial 1 and 1 other warned (24 times): acc is 'high' (str), not one number; it was not kept." in made.text
-    assert "Trial 1 and 1 other warned (24 times): acc is" in made.html
+    assert (
+        "24 warnings in trial 1 and 1 other; first: acc is 'high' (str), not one number; it was not kept." in made.text
+    )
+    assert "24 warnings in trial 1 and 1 other; first: acc is" in made.html
     assert "hello" not in made.text + made.html
 
 

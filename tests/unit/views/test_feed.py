@@ -208,7 +208,7 @@ def test_warnings_come_whole_whenever_they_change_and_only_then(store):
     for cursor, times in ((10, 1), (20, 10)):
         store.ingest([Ingest("e1", 1, 1, "metrics", cursor, notes=[(1.0, "warning", "acc is 'x'", times)])])
         told = feed.delta(102.0).content["warnings"]
-    assert told == ["Trial 1 warned (10 times): acc is 'x'."]
+    assert told == ["10 warnings in trial 1; first: acc is 'x'."]
     assert "warnings" not in feed.delta(103.0).content
     assert snapshot(store, "e1", 104.0).content["warnings"] == told
 
