@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import shlex
 from pathlib import Path
 
+from jupyter_autotrain.backends.ssh import known_hosts
 from jupyter_autotrain.backends.ssh.host import ResolvedHost
 from jupyter_autotrain.backends.ssh.transport import HostKey, HostKeyError
+from jupyter_autotrain.core import wire
 
 
 def fingerprint(key: HostKey) -> str:
@@ -57,9 +58,10 @@ def revoked(name: str, key_type: str, shown: str) -> HostKeyError:
 
 
 def trust(host: ResolvedHost, key: HostKey, expected: str) -> Path:
-    """Add a host's key to the user's known ones, if it has the fingerprint that the user has confirmed.
+    """Make a host's key the known one of its name, if it has the fingerprint that the user has confirmed.
 
-    Gives the file that knows it now.
+    Other keys that the file has for that name are known no longer, as after `ssh-keygen -R`: a key may be changed
+    since the old one was stolen. Gives the file that knows it now.
 
     Raises:
         HostKeyError: It has another one, or the user's configuration keeps none.
@@ -77,12 +79,20 @@ def trust(host: ResolvedHost, key: HostKey, expected: str) -> Path:
             "A file that its key can be added to.",
             f"Give it one in ~/.ssh/config, as in `Host {host.name}` and `UserKnownHostsFile ~/.ssh/known_hosts`.",
         )
-    file = Path(host.trust_file)
+    file = Path(host.trust_file).resolve()  # it may be a link into a repository of settings
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    with os.fdopen(descriptor, "rb+") as known:
-        line = f"{host.key_name} {key.type} {key.base64}\n".encode("ascii")
-        before = known.read()
-        if line not in before:
-            known.write(line if before.endswith(b"\n") or not before else b"\n" + line)
-    return file
+    line = f"{host.key_name} {key.type} {key.base64}\n".encode("ascii")
+    before = file.read_bytes() if file.exists() else b""
+    kept = [each for each in before.splitlines(keepends=True) if not _is_replaced(each, host.key_name, key)]
+    if kept and not kept[-1].endswith(b"\n"):
+        kept[-1] += b"\n"
+    after = b"".join(kept if line in kept else [*kept, line])
+    if after != before:
+        wire.write_atomically(str(file), after)
+    return Path(host.trust_file)
+
+
+def _is_replaced(line: bytes, name: str, key: HostKey) -> bool:
+    """Return whether a line of known hosts gives that very name another key; patterns and marked lines stay."""
+    text = line.decode(errors="replace")
+    return known_hosts.names_exactly(text, name) and text.split()[1:3] != [key.type, key.base64]

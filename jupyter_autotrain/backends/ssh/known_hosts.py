@@ -66,6 +66,14 @@ def _lines_about(files: Sequence[str], name: str) -> Iterator[tuple[str, HostKey
                 yield mark, HostKey(fields[1], fields[2])
 
 
+def names_exactly(line: str, name: str) -> bool:
+    """Return whether a line without a mark is about a host by its name, not by a pattern that others fit, too."""
+    fields = line.split()
+    if len(fields) < _LEAST_FIELDS or fields[0][0] in "@#" or set(fields[0]) & set("*?!"):
+        return False
+    return _matches(fields[0], name.lower())
+
+
 def _matches(patterns: str, name: str) -> bool:
     is_matched = False
     for pattern in patterns.lower().split(",") if not patterns.startswith(_HASHED) else (patterns,):
