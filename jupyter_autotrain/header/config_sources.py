@@ -242,7 +242,16 @@ def _requested_file(context: HeaderContext, file: str) -> Document:
         path = context.cwd / Path(file).expanduser()
     except RuntimeError:  # `~name` of a user that does not exist
         path = context.cwd / file
-    return read_file(path, path.name, SourceLocation(1))
+    document = read_file(path, path.name, SourceLocation(1))
+    if document.faults and path.is_file() and not path.resolve().is_relative_to(context.cwd.resolve()):
+        return Document(faults=[_not_settings(path)])
+    return document
+
+
+def _not_settings(path: Path) -> Fault:
+    """A file from elsewhere that is no header may be anything: its text gets into no notebook."""
+    found = f"{path.name} cannot be read as settings"
+    return Fault(found, "expected `key: value` lines", "check the file", SourceLocation(1))
 
 
 def _merge(below: Document, above: Document, sections: Sequence[str]) -> Document:

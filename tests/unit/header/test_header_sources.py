@@ -126,3 +126,15 @@ def test_a_header_that_is_not_ended_is_told_so():
 def test_code_above_a_rule_is_told_so():
     with pytest.raises(HeaderError, match="line 2: 'import torch'"):
         header.parse_cell("", "import torch\n---\nx = 1", header.HeaderContext())
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_requested_file_from_elsewhere_is_not_quoted(tmp_path, is_absolute):
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    (tmp_path / "notes.txt").write_text("the password is hunter2\n")
+    path = str(tmp_path / "notes.txt") if is_absolute else "../notes.txt"
+    with pytest.raises(HeaderError) as caught:
+        header.parse_cell(f"-f {path}", "x = 1", header.HeaderContext(cwd=folder, environ={"HOME": str(tmp_path)}))
+    assert "notes.txt cannot be read as settings" in str(caught.value)
+    assert "password" not in str(caught.value)
