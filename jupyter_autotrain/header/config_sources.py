@@ -7,21 +7,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from jupyter_autotrain.header import project_trust
+from jupyter_autotrain.header import project_files, project_trust
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
 from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
 from jupyter_autotrain.header.profiles import Profiles
-from jupyter_autotrain.header.project_trust import BUILT_IN
+from jupyter_autotrain.header.project_files import FILE_NAME
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.settings_files import existing, read_file
-
-FILE_NAME = "autotrain.yaml"
-_HOOKS = "hooks"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +108,10 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
     sources = [_user_settings(context.read(user))] if user else []
     if project and project != user:
         document = context.read(project)
-        settings = _without_hooks(_without_definitions(document))
-        sources.append(settings if context.is_trusted(project, document) else _until_trusted(context, settings))
+        settings = project_files.without_hooks(_without_definitions(document))
+        if not context.is_trusted(project, document):
+            settings = project_files.until_trusted(settings, context.schema.model_fields)
+        sources.append(project_files.shipping_inside(settings, project.parent, context.cwd))
     if file:
         sources.append(_requested_file(context, file))
     merged = Document()
@@ -135,45 +134,17 @@ def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fau
         document = context.read(project)
         nearer = defined_in(document, (DEFINITIONS,), project)
         faults += [*document.faults, *_no_definitions(document)]
-        found = _with_projects(found, nearer, is_trusted=context.is_trusted(project, document))
+        found = project_files.with_projects(found, nearer, is_trusted=context.is_trusted(project, document))
     return found, faults
 
 
 def uncounted(context: HeaderContext) -> list[Fault]:
     """Return what of project files never counts, for listings; it is no fault of a cell that happens to lie there."""
-    faults = [_not_counted(context, path, why) for path, why in context.unsafe_project_files()]
+    faults = [project_files.not_counted(context.shown(path), why) for path, why in context.unsafe_project_files()]
     if (project := context.project_file()) and project != context.user_file():
         nearer = defined_in(context.read(project), (DEFINITIONS,), project)
-        faults += [_built_in(nearer[name]) for name in BUILT_IN if name in nearer]
+        faults += project_files.built_in(nearer)
     return faults
-
-
-def _with_projects(
-    own: dict[str, Definition], nearer: dict[str, Definition], *, is_trusted: bool
-) -> dict[str, Definition]:
-    """Add a project's profiles; those of a file that is not trusted yet hide nobody's, and none is a built-in place."""
-    found = dict(own)
-    for name, definition in nearer.items():
-        if name not in BUILT_IN and (is_trusted or name not in own):
-            found[name] = replace(definition, hides=own.get(name), is_trusted=is_trusted)
-    return found
-
-
-def _built_in(definition: Definition) -> Fault:
-    return Fault(
-        f"`{definition.name}` of a project's {FILE_NAME} does not count: it is a built-in place",
-        "expected another name",
-        "rename it",
-        definition.location,
-    )
-
-
-def _not_counted(context: HeaderContext, path: Path, why: str) -> Fault:
-    return Fault(
-        f"{context.shown(path)} does not count: {why}",
-        "expected a file and folders that only you and root can write",
-        "take them over, or copy the file into a folder of your own",
-    )
 
 
 def _no_definitions(document: Document) -> list[Fault]:
@@ -198,36 +169,6 @@ def _user_settings(document: Document) -> Document:
 def _without_definitions(document: Document) -> Document:
     data = {key: value for key, value in document.data.items() if key != DEFINITIONS}
     return Document(data, document.locations, document.faults)
-
-
-def _without_hooks(document: Document) -> Document:
-    """A project's file comes with the folder: it runs no command of its own and sends nothing anywhere."""
-    if _HOOKS not in document.data:
-        return document
-    fault = Fault(
-        f"`{_HOOKS}:` in a project's {FILE_NAME}",
-        f"expected hooks in your own {FILE_NAME} or in the cell",
-        "move them there",
-        document.location((_HOOKS,)),
-    )
-    data = {key: value for key, value in document.data.items() if key != _HOOKS}
-    return Document(data, document.locations, [*document.faults, fault])
-
-
-def _until_trusted(context: HeaderContext, document: Document) -> Document:
-    """What a project file may say before its reader has agreed to it; the rest is one fault that names it."""
-    needs_trust = context.schema.model_fields.keys() - project_trust.FREE_KEYS
-    held = [key for key in canonical(document).data if key in needs_trust]
-    if not held:
-        return document
-    fault = Fault(
-        f"{', '.join(f'`{key}`' for key in held)} of a project's {FILE_NAME} that is not trusted yet",
-        "expected that you have looked at the file: it comes with the folder",
-        f"see what it would do: {project_trust.COMMAND}",
-        document.location((held[0],)),
-    )
-    data = {key: value for key, value in canonical(document).data.items() if key not in held}
-    return Document(data, document.locations, [*document.faults, fault])
 
 
 def _device(folder: Path) -> int | None:

@@ -188,3 +188,16 @@ def test_the_search_ends_at_the_home_folder(context: header.HeaderContext, tmp_p
     assert context.project_file() is None
     plant(tmp_path / "home", "trials: 8\n")
     assert parsed(context).trials == 8
+
+
+@pytest.mark.parametrize("pattern", ["d/etc", "d/etc/hostname", "d/etc/*.conf", "../../secret", "/etc/hostname"])
+def test_what_a_project_ships_lies_inside_when_links_are_followed(context: header.HeaderContext, pattern: str) -> None:
+    (context.cwd / "d").mkdir()
+    (context.cwd / "d" / "etc").symlink_to("/etc")
+    plant(context.cwd, f"ship: ['{pattern}']\n")
+    trust_project(context.cwd, context.environ)
+    with pytest.raises(HeaderError, match="leads out of the project"):
+        parsed(context)
+    plant(context.cwd, "ship: ['d/*.py', '!d/etc']\n")
+    trust_project(context.cwd, context.environ)
+    assert tuple(parsed(context).ship.files) == ("d/*.py", "!d/etc")
