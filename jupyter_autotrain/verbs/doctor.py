@@ -36,12 +36,28 @@ _FREE_BYTES_WANTED = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """One result: what was checked, its status, what to do when it is not good."""
+    """One result.
+
+    Attributes:
+        name: The part that was checked.
+        good: False where it needs attention.
+        text: The finding.
+        action: What to do where it is not good.
+        applies: False where nothing here asks for the part, such as Slurm on a laptop.
+    """
 
     name: str
     good: bool
     text: str
     action: str = ""
+    applies: bool = True
+
+    @property
+    def mark(self) -> str:
+        """The word in front of its line."""
+        if not self.applies:
+            return "n/a"
+        return "ok" if self.good else "BAD"
 
 
 def run_checks(home: Home, cwd: Path, environ: Mapping[str, str]) -> list[CheckResult]:
@@ -145,7 +161,7 @@ def _check_backend(home: Home, profile: Profile, *, is_expected: bool) -> CheckR
         backend.close()
     parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
     if not probe.usable and not is_expected:
-        return CheckResult(name, True, f"not usable here: {parts[0]}")
+        return CheckResult(name, True, f"not set up: {parts[0]}", applies=False)
     action = f"See what fails: %autotrain backends check {profile.name}"
     return CheckResult(name, probe.usable, "; ".join(parts), action)
 

@@ -112,7 +112,7 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> bool | Non
         write_json(command, [to_json(result) for result in results])
         return all(result.good for result in results)
     for result in results:
-        command.write(f"{'ok  ' if result.good else 'BAD '}  {result.name}: {result.text}\n")
+        command.write(f"{result.mark:4}  {result.name}: {result.text}\n")
         if not result.good and result.action:
             command.write(f"      {result.action}\n")
     bad = sum(not result.good for result in results)

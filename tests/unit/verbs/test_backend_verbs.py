@@ -223,8 +223,9 @@ def test_a_type_that_this_machine_lacks_is_a_fault_only_where_a_file_defines_it(
     found = {row["name"]: row for row in terminal.json("doctor")}
     assert (found["backend slurm"]["good"], found["backend slurm"]["text"]) == (
         True,
-        "not usable here: There is no squeue",
+        "not set up: There is no squeue",
     )
+    assert "n/a   backend slurm: not set up: There is no squeue\n" in terminal.run("doctor")
     assert not found["backend lab"]["good"]
     file.write_text("slurm: {type: slurm, partition: gpu}\n")
     found = {row["name"]: row for row in terminal.json("doctor")}
