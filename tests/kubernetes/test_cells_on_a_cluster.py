@@ -163,7 +163,7 @@ def test_missing_permissions_are_refused_with_a_role_that_helps(notebook: Notebo
     lines = notebook.fails(notebook.cell("trials: 1"))
     assert "ada may not" in lines[0]
     assert "deletecollection jobs.batch, create pods/exec, get pods/exec, patch configmaps" in lines[0]
-    role = json.loads(lines[2])
+    role = json.loads(lines[2])["items"][0]
     given = [Rule(tuple(one["verbs"]), tuple(one["apiGroups"]), tuple(one["resources"])) for one in role["rules"]]
     notebook.use(cluster.api.kubeconfig(User("ada", (*rules, *given))))
     assert "Valid for backend 'lab'" in notebook.run(notebook.cell("trials: 1", "--check"))

@@ -38,13 +38,12 @@ def test_the_message_has_a_role_and_its_binding_ready_to_apply() -> None:
     lacking = permissions.missing(cluster({"create jobs", "get pods/log"}), "team", permissions.needed(JOBS))
     error = permissions.refusal(lacking, "team", permissions.user(cluster(set())))
     assert error.found == "ada may not create jobs.batch, get pods/log in the namespace 'team'."
-    role, separator, binding = error.action.splitlines()
-    assert separator == "---"
-    assert json.loads(role)["rules"] == [
+    role, binding = json.loads(error.action)["items"]
+    assert role["rules"] == [
         {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create"]},
         {"apiGroups": [""], "resources": ["pods/log"], "verbs": ["get"]},
     ]
-    assert json.loads(binding)["subjects"] == [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ada"}]
+    assert binding["subjects"] == [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "ada"}]
     assert len(error._render_traceback_()) <= 6
 
 
@@ -82,6 +81,6 @@ def test_the_role_that_is_shown_also_suffices_for_reasons_and_for_clean() -> Non
     lacking = permissions.needed(JOBS)[:1]
     error = permissions.refusal(lacking, "team", "ada", wanted)
     assert error.found == "ada may not create jobs.batch in the namespace 'team'."
-    rules = json.loads(error.action.splitlines()[0])["rules"]
+    rules = json.loads(error.action)["items"][0]["rules"]
     assert {"apiGroups": [""], "resources": ["events"], "verbs": ["list"]} in rules
     assert {"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["create", "delete"]} in rules
