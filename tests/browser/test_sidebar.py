@@ -64,7 +64,9 @@ def test_what_is_left_of_a_running_experiment_is_estimated_from_the_trials_that_
         store.change_state("s7", 1, state, now_s - 100)
     store.change_state("s7", 1, TrialState.SUCCEEDED, now_s)
     # Three more of a hundred seconds, one after the other, and what has passed since on a loaded machine.
-    expect(item(sidebar, "estimated")).to_contain_text(re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left$", re.MULTILINE))
+    expect(item(sidebar, "estimated")).to_contain_text(
+        re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left$", re.MULTILINE)
+    )
 
 
 def test_a_name_with_markup_is_shown_as_text(sidebar, store):

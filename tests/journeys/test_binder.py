@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import psutil
@@ -49,3 +50,16 @@ def test_a_demonstration_that_cannot_be_trained_does_not_keep_jupyterlab_from_st
     assert done.returncode == 0
     assert done.stdout.endswith("JupyterLab --begins\n")
     assert "was not trained" in done.stderr
+
+
+def test_packages_that_the_image_has_stay_as_they_are_and_all_others_are_pinned():
+    done = subprocess.run(
+        [sys.executable, ROOT / "binder" / "constraints.py"], capture_output=True, text=True, check=True
+    )
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in done.stdout.splitlines()}
+    here = {found.metadata["Name"].lower().replace("_", "-") for found in distributions()}
+    every = {
+        line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "constraints.txt").read_text().splitlines()
+    }
+    assert "pytest" in here
+    assert pinned == every - here
