@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ModelSignal, versionOf } from '../src/home/model_signal';
+import { ModelSignal, eachChange, versionOf } from '../src/home/model_signal';
 
 test('a change that comes before anybody has connected is still seen by its version', () => {
   const one = new ModelSignal({});
@@ -19,4 +19,19 @@ test('a change reaches who is connected, with the new version', () => {
   changes.emit();
   changes.emit();
   assert.deepEqual(seen, [1, 2]);
+});
+
+test('what follows each change is called for what is there already, and no more when it is ended', () => {
+  const changes = new ModelSignal({});
+  changes.emit();
+  let calls = 0;
+  const end = eachChange(() => {
+    calls += 1;
+  }, changes);
+  assert.equal(calls, 1);
+  changes.emit();
+  assert.equal(calls, 2);
+  end();
+  changes.emit();
+  assert.equal(calls, 2);
 });

@@ -7,6 +7,7 @@ import { refreshIcon, runIcon, stopIcon, deleteIcon, redoIcon } from '@jupyterla
 import type { LabIcon } from '@jupyterlab/ui-components';
 import type { ReadonlyPartialJSONObject } from '@lumino/coreutils';
 import type { Action } from '../api/actions';
+import { eachChange } from '../home/model_signal';
 import { fits } from './fitting';
 import { isKey } from './key';
 import { perform } from './perform';
@@ -69,9 +70,9 @@ export const actionsPlugin: JupyterFrontEndPlugin<void> = {
       palette?.addItem({ command, category: trans.__('Autotrain'), args: { isPalette: true } });
     }
     for (const command of OTHERS) palette?.addItem({ command, category: trans.__('Autotrain') });
-    selection.changed.connect(() => {
+    eachChange(() => {
       commands.notifyCommandChanged();
-    });
+    }, selection.changed);
   },
 };
 

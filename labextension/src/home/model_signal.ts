@@ -1,4 +1,4 @@
-/** The signal by which a model tells its changes, and the hook by which a React view misses none of them. */
+/** The signal by which a model tells its changes, and the two ways to follow it: neither misses what came before. */
 
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
@@ -16,6 +16,21 @@ export class ModelSignal<T> extends Signal<T, void> implements CountedSignal {
     this.version += 1;
     super.emit(undefined);
   }
+}
+
+/**
+ * Call now and at each change, so that what is there already counts, too.
+ * @returns Ends it.
+ */
+export function eachChange(call: () => void, ...changes: ISignal<unknown, unknown>[]): () => void {
+  const slot = (): void => {
+    call();
+  };
+  for (const each of changes) each.connect(slot);
+  call();
+  return () => {
+    for (const each of changes) each.disconnect(slot);
+  };
 }
 
 /**

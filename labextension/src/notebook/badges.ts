@@ -4,6 +4,7 @@ import { CodeCell } from '@jupyterlab/cells';
 import type { NotebookPanel } from '@jupyterlab/notebook';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { PanelLayout } from '@lumino/widgets';
+import { eachChange } from '../home/model_signal';
 import { Badge } from './badge';
 import type { RunStates } from './run_states';
 import { runsIn } from './stored_run';
@@ -17,6 +18,7 @@ interface Shown {
 export class NotebookBadges {
   readonly #shown = new Map<CodeCell, Shown>();
   readonly #known = new WeakSet<CodeCell>();
+  readonly #endDrawing: () => void;
   #timer = 0;
 
   constructor(
@@ -25,7 +27,9 @@ export class NotebookBadges {
     private readonly trans: TranslationBundle,
     private readonly open: (id: string) => void,
   ) {
-    states.changed.connect(this.#draw, this);
+    this.#endDrawing = eachChange(() => {
+      this.#draw();
+    }, states.changed);
     panel.content.modelContentChanged.connect(this.#soon, this);
     panel.content.modelChanged.connect(this.#soon, this);
     panel.disposed.connect(this.#end, this);
@@ -49,7 +53,9 @@ export class NotebookBadges {
   #updateCell(cell: CodeCell): void {
     if (!this.#known.has(cell)) {
       this.#known.add(cell);
-      cell.model.outputs.changed.connect(this.#soon, this);
+      eachChange(() => {
+        this.#soon();
+      }, cell.model.outputs.changed);
       void cell.ready.then(() => {
         this.#soon();
       });
@@ -79,15 +85,13 @@ export class NotebookBadges {
     this.states.unwatch(shown.run.id);
   }
 
-  #draw(_: RunStates, id: string): void {
-    for (const { badge, run } of this.#shown.values()) {
-      if (run.id === id) badge.display(this.states.get(id) ?? run);
-    }
+  #draw(): void {
+    for (const { badge, run } of this.#shown.values()) badge.display(this.states.get(run.id) ?? run);
   }
 
   #end(): void {
     window.clearTimeout(this.#timer);
-    this.states.changed.disconnect(this.#draw, this);
+    this.#endDrawing();
     for (const cell of [...this.#shown.keys()]) this.#remove(cell);
   }
 }

@@ -9,6 +9,7 @@ import { liveView } from '../../widgets/lib/live_view';
 import { ChartPanel } from '../../widgets/lib/panel';
 import { Session } from '../../widgets/lib/session';
 import type { Wire } from '../../widgets/lib/session';
+import { eachChange } from '../home/model_signal';
 import type { RestWire } from '../home/rest_wire';
 import { snapshotOf } from './stored_frames';
 import type { StoredRun } from './stored_run';
@@ -18,6 +19,7 @@ export class RunView {
   readonly #body = h('div');
   readonly #live: Session;
   readonly #unlisten: () => void;
+  readonly #endTelling: () => void;
   #isLive = false;
   #end: () => void;
 
@@ -35,12 +37,14 @@ export class RunView {
       this.#goLive();
       wire.wantSeen(this.#live);
     });
-    wire.changed.connect(this.#tell, this);
+    this.#endTelling = eachChange(() => {
+      this.#tell();
+    }, wire.changed);
     void wire.follow();
   }
 
   destroy(): void {
-    this.wire.changed.disconnect(this.#tell, this);
+    this.#endTelling();
     this.#unlisten();
     this.#end();
     this.#live.close();

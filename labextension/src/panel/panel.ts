@@ -18,6 +18,7 @@ import { TrialsTable } from '../../widgets/lib/trials';
 import { Warnings } from '../../widgets/lib/warnings';
 import { CodeView } from '../code/code_view';
 import type { Changes } from '../home/changes';
+import { eachChange } from '../home/model_signal';
 import { RestWire } from '../home/rest_wire';
 import { experimentsIcon } from '../icon';
 import { Actions } from './actions';
@@ -62,7 +63,9 @@ export class ExperimentPanel extends Widget {
     this.#code = new CodeView({ experimentId, trans });
     this.#parts = this.#build();
     this.#label(trans);
-    this.wire.changed.connect(this.#changed, this);
+    eachChange(() => {
+      this.#changed();
+    }, this.wire.changed);
   }
 
   override dispose(): void {

@@ -1,5 +1,6 @@
 /** What is filtered and folded stays over a reload of the page, in this tab. */
 
+import { eachChange } from '../home/model_signal';
 import type { ListModel } from './list_model';
 import type { TreeModel } from './tree_model';
 
@@ -15,12 +16,14 @@ export function keepView(storage: Storage, model: ListModel, tree: TreeModel): v
   const { text = '', tag = '', folded = [] } = viewIn(storage);
   if (text || tag) model.ask({ text, tag });
   for (const key of folded) tree.fold(key, true);
-  const save = (): void => {
-    const view: View = { text: model.query.text, tag: model.query.tag, folded: [...tree.folded] };
-    storage.setItem(KEY, JSON.stringify(view));
-  };
-  model.changed.connect(save);
-  tree.changed.connect(save);
+  eachChange(
+    () => {
+      const view: View = { text: model.query.text, tag: model.query.tag, folded: [...tree.folded] };
+      storage.setItem(KEY, JSON.stringify(view));
+    },
+    model.changed,
+    tree.changed,
+  );
 }
 
 function viewIn(storage: Storage): Partial<View> {

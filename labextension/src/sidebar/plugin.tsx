@@ -11,11 +11,12 @@ import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
 import { experimentsIcon } from '../icon';
 import { addChosenCommands } from './commands';
+import { connectModels } from './connected';
 import { Sidebar } from './list';
 import type { SidebarParts } from './list';
 import { ListModel } from './list_model';
 import { keepView } from './kept_view';
-import { IPreferences, orderOf } from './preferences';
+import { IPreferences } from './preferences';
 import type { Preferences } from './preferences';
 import { TreeModel } from './tree_model';
 
@@ -70,7 +71,7 @@ export const sidebarPlugin: JupyterFrontEndPlugin<void> = {
     const trans = (translator ?? nullTranslator).load('jupyter_autotrain');
     const model = new ListModel(changes);
     const tree = new TreeModel(selection);
-    connect(model, tree, preferences);
+    connectModels(model, tree, preferences);
     keepView(window.sessionStorage, model, tree);
     addChosenCommands(app.commands, selection, tree, trans);
     const widget = new SidebarWidget({ model, tree, preferences, commands: app.commands, trans });
@@ -85,18 +86,3 @@ export const sidebarPlugin: JupyterFrontEndPlugin<void> = {
     });
   },
 };
-
-/** The list is asked for in the preferred order, and the tree shows what was loaded. */
-function connect(model: ListModel, tree: TreeModel, preferences: Preferences): void {
-  const show = (): void => {
-    if (model.list) tree.take(model.list, preferences.values.grouping);
-  };
-  model.changed.connect(show);
-  preferences.changed.connect(() => {
-    const { sort, order, grouping } = orderOf(preferences.values);
-    const { query } = model;
-    if (sort !== query.sort || order !== query.order || grouping !== query.grouping)
-      model.ask({ sort, order, grouping });
-    show();
-  });
-}

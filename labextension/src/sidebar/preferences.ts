@@ -2,7 +2,7 @@
 
 import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { PromiseDelegate, Token } from '@lumino/coreutils';
-import { ModelSignal } from '../home/model_signal';
+import { ModelSignal, eachChange } from '../home/model_signal';
 import type { CountedSignal } from '../home/model_signal';
 import type { ListQuery, Sort } from '../api/experiments';
 import type { Grouping } from './sections';
@@ -58,10 +58,10 @@ export class Preferences {
   async use(loading: Promise<ISettingRegistry.ISettings> | undefined): Promise<void> {
     try {
       this.settings = (await loading) ?? null;
-      this.settings?.changed.connect(() => {
+      const read = (): void => {
         this.read();
-      });
-      this.read();
+      };
+      if (this.settings) eachChange(read, this.settings.changed);
     } finally {
       this.loaded.resolve();
     }

@@ -6,6 +6,7 @@ import { ITranslator, nullTranslator } from '@jupyterlab/translation';
 import { Signal } from '@lumino/signaling';
 import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
+import { eachChange } from '../home/model_signal';
 import { IPreferences } from '../sidebar/preferences';
 import type { Preferences } from '../sidebar/preferences';
 import { notify, toldEnds } from './notifications';
@@ -37,8 +38,7 @@ export const summaryPlugin: JupyterFrontEndPlugin<void> = {
     const emit = (): void => {
       activeStateChanged.emit();
     };
-    model.changed.connect(emit);
-    preferences.changed.connect(emit);
+    eachChange(emit, model.changed, preferences.changed);
     statusBar?.registerStatusItem('jupyter-autotrain:summary', {
       item,
       align: 'left',
@@ -47,10 +47,9 @@ export const summaryPlugin: JupyterFrontEndPlugin<void> = {
       activeStateChanged,
     });
     void preferences.ready.then(() => {
-      follow(model, preferences);
-      preferences.changed.connect(() => {
+      eachChange(() => {
         follow(model, preferences);
-      });
+      }, preferences.changed);
     });
   },
 };

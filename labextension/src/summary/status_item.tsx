@@ -3,6 +3,7 @@
 import { ReactWidget } from '@jupyterlab/apputils';
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
+import { eachChange } from '../home/model_signal';
 import type { SummaryModel } from './summary_model';
 
 export class StatusItem extends ReactWidget {
@@ -13,9 +14,9 @@ export class StatusItem extends ReactWidget {
   ) {
     super();
     this.addClass('jp-Autotrain-status');
-    model.changed.connect(() => {
+    eachChange(() => {
       this.update();
-    });
+    }, model.changed);
   }
 
   get isActive(): boolean {
