@@ -11,7 +11,7 @@ from typing import Final
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.views.feed import Feed, FeedFrame
+from jupyter_autotrain.views.feed import Feed, FeedFrame, snapshot
 from jupyter_autotrain.views.log_tail import LogTailReader
 
 _POLL_S: Final = 0.02
@@ -42,12 +42,15 @@ class FeedSender:
         manager_fault: Callable[[], str] = str,
     ) -> None:
         self._store = store
+        self._id = experiment_id
         self._send = send
         self._ended = ended
+        self._manager_fault = manager_fault
         self._feed = Feed(store, experiment_id, manager_fault)
         self._stopped = threading.Event()
         self._log: tuple[JsonObject, LogTailReader] | None = None
         self._log_size = -1
+        self._frame_lock = threading.Lock()  # frames are sent in the order in which they were read
         self._log_lock = threading.Lock()  # front ends ask on other threads
         self._thread = threading.Thread(target=self._run, name=f"autotrain-view-{experiment_id}", daemon=True)
 
@@ -69,6 +72,11 @@ class FeedSender:
     def stop(self) -> None:
         """End the thread; returns immediately."""
         self._stopped.set()
+
+    def send_whole(self) -> None:
+        """Send the whole state, to a front end that has missed something."""
+        with self._frame_lock:
+            self._send_frame(snapshot(self._store, self._id, time.time(), self.seq, self._manager_fault))
 
     def follow_log(self, request: JsonObject, path: Path) -> None:
         """Send the tail of this log now, and again when it grows; each message repeats `request`."""
@@ -102,9 +110,13 @@ class FeedSender:
             self._ended()
 
     def _send_delta(self) -> FeedFrame:
-        frame = self._feed.delta(time.time())
-        self._send({"kind": "frame", **frame.content}, frame.buffers)
+        with self._frame_lock:
+            frame = self._feed.delta(time.time())
+            self._send_frame(frame)
         return frame
+
+    def _send_frame(self, frame: FeedFrame) -> None:
+        self._send({"kind": "frame", **frame.content}, frame.buffers)
 
     def _send_log(self) -> None:
         with self._log_lock:

@@ -22,7 +22,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager import stopped_by_signal
 from jupyter_autotrain.views import trial_pictures
-from jupyter_autotrain.views.feed import FeedFrame, snapshot
+from jupyter_autotrain.views.feed import snapshot
 from jupyter_autotrain.views.sender import FeedSender
 from jupyter_autotrain.widgets.comm_context import comm_context
 
@@ -38,6 +38,7 @@ class LiveView(anywidget.AnyWidget):
 
     Args:
         experiment: The experiment.
+        is_ended: Whether it had ended before anything of it was read to be shown: then there is nothing to follow.
         ended: Called once after the last frame, when the experiment ends while it is shown.
         folded: True to show one line first, which unfolds to the view.
     """
@@ -47,13 +48,15 @@ class LiveView(anywidget.AnyWidget):
     snapshot = traitlets.Dict().tag(sync=True)
     folded = traitlets.Bool().tag(sync=True)
 
-    def __init__(self, experiment: Experiment, ended: Callable[[], None], *, folded: bool = False) -> None:
+    def __init__(
+        self, experiment: Experiment, ended: Callable[[], None], *, is_ended: bool, folded: bool = False
+    ) -> None:
         self._experiment = experiment
         self._manager_fault = partial(stopped_by_signal, experiment.home)
         self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, self._manager_fault)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
-        if not experiment.state.is_final:
+        if not is_ended:
             self._sender.start()
 
     def get_state(self, key: object = None, drop_defaults: bool = False) -> dict[str, Any]:
@@ -69,16 +72,13 @@ class LiveView(anywidget.AnyWidget):
         super().close()
 
     def _snapshot(self) -> dict[str, Any]:
+        # The number is read first: a frame sent meanwhile then arrives twice, which a view detects, instead of never.
+        seq = self._sender.seq
         try:
-            frame = self._snapshot_frame()
+            frame = snapshot(self._experiment.store, self._experiment.id, time.time(), seq, self._manager_fault)
         except AutotrainError as error:
             return {"error": str(error)}
         return {**frame.content, "steps": frame.steps, "values": frame.values, "times": frame.times}
-
-    def _snapshot_frame(self) -> FeedFrame:
-        # The number is read first: a frame sent meanwhile then arrives twice, which a view detects, instead of never.
-        seq = self._sender.seq
-        return snapshot(self._experiment.store, self._experiment.id, time.time(), seq, self._manager_fault)
 
     def _send_message(self, content: Mapping[str, object], buffers: list[bytes]) -> None:
         comm_context(lambda: self.send(content, buffers))
@@ -94,8 +94,7 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "picture":
             self._send_picture(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
-            frame = self._snapshot_frame()
-            self._send_message({"kind": "frame", **frame.content}, frame.buffers)
+            self._sender.send_whole()
 
     def _send_picture(self, content: Mapping[str, Any]) -> None:
         found = trial_pictures.answer(self._experiment.home, self._experiment.id, content)

@@ -34,11 +34,12 @@ def show_experiment(experiment: Experiment) -> DisplayHandle | None:
         The handle of the card's output; None in a terminal.
     """
     shell = get_ipython()
+    is_ended = experiment.state.is_final  # asked first: the end may come between all that follows
     page = _card(experiment)
     if getattr(shell, "kernel", None) is None:
         sys.stdout.write(f"{page.text}\n")
         return None
-    return _display_live(experiment, page)
+    return _display_live(experiment, page, is_ended=is_ended)
 
 
 def show_collapsed(experiment: Experiment) -> None:
@@ -49,10 +50,10 @@ def show_collapsed(experiment: Experiment) -> None:
 
     command = f"%autotrain show {experiment.name}"
     display_page(f"<p>Show it live: <code>{escape(command)}</code></p>", f"Show it live: {command}")
-    display_view(LiveView(experiment, ended=lambda: None, folded=True))
+    display_view(LiveView(experiment, ended=lambda: None, is_ended=experiment.state.is_final, folded=True))
 
 
-def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:
+def _display_live(experiment: Experiment, page: Card, *, is_ended: bool) -> DisplayHandle:
     from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
 
     def refresh() -> None:
@@ -60,7 +61,7 @@ def _display_live(experiment: Experiment, page: Card) -> DisplayHandle:
         refresh_page(handle, newer.html, newer.text, newer.mime_bundle())
 
     handle = display_page(page.html, page.text, page.mime_bundle())
-    display_view(LiveView(experiment, ended=refresh))
+    display_view(LiveView(experiment, ended=refresh, is_ended=is_ended))
     return handle
 
 
