@@ -60,6 +60,8 @@ class Experiment(ExperimentFiles, display.Displayable):
     def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
         """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.
 
+        A trial that was resumed has rows of each attempt; `series` joins them to one curve.
+
         Args:
             names: The metrics wanted; None means all.
 
@@ -71,7 +73,10 @@ class Experiment(ExperimentFiles, display.Displayable):
         return [_row(point) for point in points]
 
     def series(self, name: str) -> dict[int, Columns]:
-        """One metric as columns (steps, values) by trial number: the fast way to long curves."""
+        """Return one metric as columns (steps, values) by trial number: the fast way to long curves.
+
+        The attempts of a trial are one curve: a later attempt replaces it from its first step on.
+        """
         return self.store.series(self.id, name)
 
     def wait(self, timeout_s: float | None = None) -> bool:

@@ -19,7 +19,7 @@ _HEADS: Final = ("trial", "state", "value", "time", "runs on", "parameters", "re
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """One trial. Times are seconds since the epoch; `value` is the present attempt's, by the objective's rule."""
+    """One trial. Times are seconds since the epoch; `value` is that of its curve, by the objective's rule."""
 
     experiment_id: str
     number: int

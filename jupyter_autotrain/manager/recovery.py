@@ -93,7 +93,6 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         run.trial_spec(number),
         trial.placement,
         ref=trial.ref,
-        objective_seen=trial.value is not None,
         may_run=trial.ref is None,
     )
     if unreachable.node_name(attempt) in {node.name for node in run.published.nodes}:

@@ -76,7 +76,7 @@ def _names_instead(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> l
     if not trial.objective or status.state is not TrialState.SUCCEEDED or attempt.objective_seen:
         return None
     store = run.context.store
-    names = run.context.retry_store(store.metric_names, run.id, trial.number, trial.attempt)
+    names = run.context.retry_store(store.metric_names, run.id, trial.number)  # one that resumes may have had all of it
     return None if trial.objective in names else sorted(names)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from jupyter_autotrain.store.annotations import Annotation
 from jupyter_autotrain.store.changes import Change
+from jupyter_autotrain.store.curves import TimedColumns
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.ingest import Ingest
-from jupyter_autotrain.store.listing import TimedColumns, TrialTimes, TrialValue
+from jupyter_autotrain.store.listing import TrialTimes, TrialValue
 from jupyter_autotrain.store.metrics import Columns, MetricChunk
 from jupyter_autotrain.store.references import offset_from_newest
 from jupyter_autotrain.store.store import Store

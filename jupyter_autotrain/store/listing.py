@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.store.curves import TimedColumns, curves
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
-
-TimedColumns: TypeAlias = tuple[memoryview, memoryview, memoryview]
-"""Steps (int64), times (seconds since the epoch) and values (float64, NaN where NaN was reported) as they lie there."""
 
 _VALUES: Final = """
 SELECT number, value FROM trials WHERE experiment = (SELECT key FROM experiments WHERE id = ?) AND value IS NOT NULL
@@ -76,29 +74,10 @@ class ListingTables(StoreMixin):
         return [int(number) for (number,) in rows]
 
     def timed_series(self, experiment_id: str, name: str, trials: Sequence[int]) -> dict[int, list[TimedColumns]]:
-        """One metric as pieces of columns, by trial number; of each trial the latest attempt that reported it."""
-        query = "SELECT id FROM series WHERE experiment = ? AND name = ? AND number = ? ORDER BY attempt DESC LIMIT 1"
+        """Return one metric as pieces of columns, by trial number, attempts joined as `curves` says."""
         found: dict[int, list[TimedColumns]] = {}
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
             for number in trials:
-                series = connection.execute(query, (key, name, number)).fetchone()
-                if series is not None:
-                    chunks = connection.execute("SELECT columns FROM chunks WHERE series = ? ORDER BY first_id", series)
-                    found[number] = [_timed_columns(number, name, blob) for (blob,) in chunks]
+                found.update(curves(connection, key, name, number))
         return found
-
-
-def _timed_columns(number: int, name: str, blob: bytes) -> TimedColumns:
-    """The columns of a chunk, not copied: a long series is thinned out before anybody needs its numbers.
-
-    Raises:
-        DamagedRowError: They are not what was written.
-    """
-    with undamaged(f"metric {name!r} of trial {number}"):
-        check_types((number, int), (name, str), (blob, bytes))
-        third, odd = divmod(len(blob), 3)
-        if odd or not third:
-            raise ValueError("its columns are not of one length")
-        columns = memoryview(blob)
-        return columns[:third], columns[third : 2 * third], columns[2 * third :]

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.records import MetricPoint, Note
+from jupyter_autotrain.store.curves import curves
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
 Columns: TypeAlias = "tuple[array[int], array[float]]"
-"""Steps (int64) and values (float64, NaN where NaN was reported) of one trial, in order of arrival."""
+"""Steps (int64) and values (float64, NaN where NaN was reported) of the curve of one trial."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +55,14 @@ class MetricTables(StoreMixin):
         return found[:limit]
 
     def series(self, experiment_id: str, name: str) -> dict[int, Columns]:
-        """One metric of all trials as columns, by trial number; of each trial the latest attempt that reported it."""
-        query = (
-            "SELECT number, columns FROM series JOIN chunks ON chunks.series = series.id "
-            "WHERE series.experiment = :experiment AND name = :name "
-            "AND attempt = (SELECT max(attempt) FROM series AS other "
-            "WHERE other.experiment = :experiment AND other.name = :name AND other.number = series.number) "
-            "ORDER BY number, first_id"
-        )
-        columns: dict[int, Columns] = {}
+        """Return one metric of all trials as columns, by trial number, attempts joined as `curves` says."""
+        found: dict[int, Columns] = {}
         with self._database.read() as connection:
-            where = {"experiment": key_of(connection, experiment_id), "name": name}
-            for number, blob in connection.execute(query, where):
-                steps, values = columns.setdefault(number, (array("q"), array("d")))
-                more_steps, _, more_values = _columns(number, name, blob)
-                steps.extend(more_steps)
-                values.extend(more_values)
-        return columns
+            for number, pieces in curves(connection, key_of(connection, experiment_id), name):
+                steps = b"".join(piece[0] for piece in pieces)
+                values = b"".join(piece[2] for piece in pieces)
+                found[number] = array("q", steps), array("d", values)
+        return found
 
     def metric_chunks(self, experiment_id: str, after_id: int = 0) -> list[MetricChunk]:
         """What arrived after the piece that ended with `after_id`, as columns, in order of arrival.

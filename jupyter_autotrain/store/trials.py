@@ -74,9 +74,9 @@ class TrialTable(StoreMixin):
         at_s: float | None = None,
         deliveries: Sequence[Delivery] = (),
     ) -> TrialRecord:
-        """Change a trial's state; from a final state to WAITING a new attempt begins, without the last one's columns.
+        """Change a trial's state; from a final state to WAITING a new attempt begins, which has no times yet.
 
-        A trial that waits again is nowhere.
+        Its value is that of its curve so far. A trial that waits again is nowhere.
 
         Args:
             experiment_id: The experiment.
@@ -171,7 +171,7 @@ def _check_legal(trial: TrialRecord, state: TrialState) -> None:
 
 def _columns_of_state(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
     if begins:
-        return {"started_s": None, "ended_s": None, "value": None, "value_count": 0, **_NOWHERE}
+        return {"started_s": None, "ended_s": None, "value_count": 0, **_NOWHERE}  # the value stays as the curve does
     if state is TrialState.WAITING:
         return _NOWHERE
     if state is TrialState.RUNNING:

@@ -40,7 +40,7 @@ def best(command: CommandContext, arguments: argparse.Namespace) -> None:
 def _no_best(experiment: Experiment, metric: str) -> str:
     if metric not in experiment.store.metric_names(experiment.id):
         return f"no trial has reported {metric} yet"
-    return f"{metric} was reported, but no trial's present attempt has a finite value of it"
+    return f"{metric} was reported, but no trial has a finite value of it"
 
 
 def compare(command: CommandContext, arguments: argparse.Namespace) -> None:

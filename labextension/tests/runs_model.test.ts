@@ -57,8 +57,8 @@ function errorOf({ runs }: RunsModel): string | undefined {
   return runs[0]?.error;
 }
 
-function pointsIn({ session }: RunsModel): number | undefined {
-  return session.curve('acc', 1)?.length;
+function pointsIn({ session }: RunsModel): number {
+  return session.curve('acc', 1)?.length ?? 0;
 }
 
 test('an older answer about a run does not take the place of a newer one', async () => {

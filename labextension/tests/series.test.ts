@@ -29,12 +29,30 @@ test('missing rows are noticed and nothing is put in their place', () => {
   assert.equal(store.metrics.get('loss')?.get(1)?.length, 2);
 });
 
-test('a new attempt begins anew, and what comes late of the old one is dropped', () => {
+function curveIn(store: SeriesStore): { steps: number[]; values: number[] } {
+  const series = store.metrics.get('loss')?.get(1);
+  return { steps: [...(series?.steps ?? [])], values: [...(series?.values ?? [])] };
+}
+
+test('a new attempt that begins anew takes the place of the one before, whenever its last rows come', () => {
   const store = new SeriesStore();
   store.take([block(0, 2)], points(1, 2));
   store.take([block(0, 1, 2)], points(7));
-  store.take([block(2, 1, 1)], points(3));
-  assert.deepEqual([...(store.metrics.get('loss')?.get(1)?.values ?? [])], [7]);
+  assert.ok(store.take([block(2, 1, 1)], points(3)));
+  assert.deepEqual(curveIn(store), { steps: [0], values: [7] });
+});
+
+test('a new attempt that resumes goes on where its first step lies', () => {
+  const store = new SeriesStore();
+  const later = { ...points(8, 9), steps: Float64Array.from([2, 3]) };
+  store.take([block(0, 1, 2)], { ...points(8), steps: later.steps.subarray(0, 1) });
+  // A frame of the first attempt was missed: what is asked for again has all of both.
+  store.take([block(0, 4)], points(1, 2, 3, 4));
+  assert.deepEqual(curveIn(store), { steps: [0, 1, 2], values: [1, 2, 8] });
+  store.take([block(0, 2, 2)], later);
+  assert.deepEqual(curveIn(store), { steps: [0, 1, 2, 3], values: [1, 2, 8, 9] });
+  const series = store.metrics.get('loss')?.get(1);
+  assert.deepEqual([series?.min, series?.max], [1, 9]);
 });
 
 test('columns that have grown many times hold what was appended', () => {

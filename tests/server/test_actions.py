@@ -14,6 +14,16 @@ from jupyter_autotrain.errors import UnknownExperimentError
 from tests.server.jupyter import problem_of, running_server
 
 SLEEPS = "import time\nwhile not trial.should_stop():\n    time.sleep(0.02)\n"
+RESUMES = """
+import time
+for step in range(trial.checkpoint.load(0), 1_000):
+    trial.report(step=step, acc=1 / (step + 1))
+    print("step", step)
+    trial.checkpoint.save(step + 1, step=step)
+    if trial.should_stop():
+        break
+    time.sleep(0.02)
+"""
 REPORTS = "trial.report(loss=1.0)\n"
 FAILS = "raise ValueError('broken on purpose')\n"
 
@@ -81,6 +91,31 @@ def test_an_experiment_is_stopped_resumed_and_deleted(server, run):
     assert answered(server, server.ask("DELETE", f"/experiments/{experiment.id}"))["deleted"] is True
     assert server.ask("GET", f"/experiments/{experiment.id}").status_code == 404
     assert not server.home.experiment(experiment.id).exists()
+
+
+def test_a_trial_that_resumes_from_its_checkpoint_goes_on_with_its_curve_its_value_and_a_log_of_its_own(server, run):
+    experiment = run(RESUMES, name="resumer", trials=1, objective="maximize max(acc)")
+    path = f"/experiments/{experiment.id}"
+
+    def curve():
+        return next(iter(server.get(f"{path}/series", metric="acc")["curves"]), {"steps": []})
+
+    until(lambda: len(curve()["steps"]) > 5)
+    answered(server, act(server, experiment, "stop"))
+    until(lambda: server.get(path)["final"])
+    first = len(curve()["steps"])
+    assert answered(server, act(server, experiment, "resume")) == {"trials": [1]}
+    assert server.get(path)["best"] == {"trial": 1, "value": 1.0}
+    until(lambda: len(curve()["steps"]) > first + 5)
+    answered(server, act(server, experiment, "stop"))
+    until(lambda: server.get(path)["final"])
+    joined = curve()
+    assert joined["steps"] == list(range(len(joined["steps"])))
+    assert joined["values"] == [1 / (step + 1) for step in joined["steps"]]
+    assert server.get(path)["best"] == {"trial": 1, "value": 1.0}
+    assert {row["attempt"] for row in experiment.metrics()} == {1, 2}
+    begins = [server.get(f"{path}/trials/1/log", attempt=attempt, begin_bytes=0)["text"][:7] for attempt in (1, 2)]
+    assert (begins[0], begins[1] == begins[0]) == ("step 0\n", False)
 
 
 def test_failed_trials_are_tried_again_and_not_resumed(server, run):

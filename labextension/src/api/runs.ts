@@ -1,6 +1,7 @@
 /** Operations on one experiment that the code view and the comparison ask. */
 
 import type { Json } from '../../widgets/lib/frames';
+import type { CurveRows } from './experiment';
 import { request } from './request';
 
 export interface TrialRow {
@@ -14,12 +15,7 @@ export interface TrialRow {
   reason: string;
 }
 
-export interface Curve {
-  trial: number;
-  steps: number[];
-  values: number[];
-  times_s: number[];
-}
+export type Curve = Omit<CurveRows, 'points'>;
 
 export interface CapturedName {
   name: string;

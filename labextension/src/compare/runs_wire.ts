@@ -1,8 +1,9 @@
 /** Gives a session of the live view the runs of a comparison, each as if it were one trial. */
 
-import type { Block, Experiment, Trial } from '../../widgets/lib/frames';
+import type { Experiment, Trial } from '../../widgets/lib/frames';
 import type { Message, Wire } from '../../widgets/lib/session';
 import type { Curve } from '../api/runs';
+import { curvesOf } from '../home/rest_frames';
 
 type Handler = (content: Message, buffers: DataView[]) => void;
 
@@ -17,7 +18,6 @@ export interface RunCurve {
 export class RunsWire implements Wire {
   #handler: Handler | undefined;
   #seq = 0;
-  #version = 0;
 
   get(): unknown {
     return {};
@@ -38,21 +38,15 @@ export class RunsWire implements Wire {
 
   /** Tell the session of runs and curves. */
   tell(experiment: Experiment, trials: Trial[], curves: readonly RunCurve[]): void {
-    this.#version += 1;
-    const series = curves.map(({ run, metric, curve }): Block => {
-      // A later attempt takes the place of the one before it.
-      const attempt = curve ? this.#version : 0;
-      return [metric, run, attempt, 0, curve?.steps.length ?? 0];
-    });
-    const column = (of: (curve: Curve) => number[]): DataView => {
-      const values = curves.flatMap(({ curve }) => (curve ? of(curve) : []));
-      return new DataView(Float64Array.from(values).buffer);
-    };
-    const buffers = [
-      column(({ steps }) => steps),
-      column(({ values }) => values),
-      column((curve) => curve.times_s),
-    ];
-    this.#handler?.({ kind: 'frame', seq: this.#seq++, experiment, trials, series }, buffers);
+    this.#handler?.({ kind: 'frame', seq: this.#seq++, experiment, trials, series: [] }, []);
+    for (const { run, metric, curve } of curves) {
+      const rows = curve ? [{ ...curve, trial: run }] : [];
+      const whole = curvesOf(
+        metric,
+        rows.map(({ trial }) => trial),
+        rows,
+      );
+      this.#handler?.({ kind: 'curves', ...whole }, []);
+    }
   }
 }

@@ -48,7 +48,11 @@ export function placeOf({ backend, nodes, gpus }: TrialRow): string {
   return gpus.length > 0 ? `${where} (GPU ${gpus.join(', ')})` : where;
 }
 
-export function curvesOf(metric: string, trials: readonly number[], rows: readonly CurveRows[]): WholeCurves {
+export function curvesOf(
+  metric: string,
+  trials: readonly number[],
+  rows: readonly Omit<CurveRows, 'points'>[],
+): WholeCurves {
   const curves = rows.map((row) => ({
     trial: row.trial,
     steps: Float64Array.from(row.steps),

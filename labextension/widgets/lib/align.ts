@@ -109,7 +109,8 @@ function extremesBetween(values: Float64Array, from: number, to: number): [numbe
   return [least, greatest];
 }
 
-function firstAtOrAbove(steps: Float64Array, step: number): number {
+/** The row of the first step that is not below `step`, in a column that does not fall. */
+export function firstAtOrAbove(steps: Float64Array, step: number): number {
   let low = 0;
   let high = steps.length;
   while (low < high) {

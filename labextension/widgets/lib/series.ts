@@ -1,5 +1,6 @@
 /** Columns of points, per metric and trial. */
 
+import { firstAtOrAbove } from './align';
 import type { Block, Columns } from './frames';
 
 const FIRST_ROWS = 256;
@@ -13,11 +14,9 @@ export class Series {
   #values = new Float64Array(FIRST_ROWS);
   #times = new Float64Array(FIRST_ROWS);
 
-  constructor(readonly attempt: number) {}
-
   /** A series that holds these columns, and takes no more memory than they do. */
   static of(columns: Columns): Series {
-    const series = new Series(0);
+    const series = new Series();
     series.#steps = series.#values = series.#times = new Float64Array(0);
     series.append(columns);
     return series;
@@ -42,10 +41,20 @@ export class Series {
     this.#values.set(values, this.length);
     this.#times.set(times, this.length);
     this.length += steps.length;
-    for (const value of values) {
-      if (value < this.min) this.min = value;
-      if (value > this.max) this.max = value;
-    }
+    for (const value of values) this.#widen(value);
+  }
+
+  /** Forget the rows from this step on. */
+  cut(step: number): void {
+    const { values } = this;
+    this.length = firstAtOrAbove(this.steps, step);
+    [this.min, this.max] = [Infinity, -Infinity];
+    for (const value of values.subarray(0, this.length)) this.#widen(value);
+  }
+
+  #widen(value: number): void {
+    if (value < this.min) this.min = value;
+    if (value > this.max) this.max = value;
   }
 
   #reserve(rows: number): void {
@@ -71,9 +80,11 @@ export interface WholeCurves {
 
 export type Curves = Map<number, Series>;
 
-/** All series of an experiment: of each trial the newest attempt. */
+/** The curves of an experiment, each of a trial's metric, its attempts joined. */
 export class SeriesStore {
   readonly metrics = new Map<string, Curves>();
+  /** As reported, by metric and trial, then by attempt. */
+  readonly #attempts = new Map<string, Map<number, Series>>();
 
   /**
    * Take in the blocks of a frame; rows that are there already are dropped.
@@ -83,15 +94,15 @@ export class SeriesStore {
     let taken = 0;
     let complete = true;
     for (const [metric, trial, attempt, first, rows] of blocks) {
-      const series = this.#open(metric, trial, attempt);
+      const attempts = this.#attemptsOf(metric, trial);
+      const series = attempts.get(attempt) ?? new Series();
       const known = series.length - first;
-      if (series.attempt === attempt && known >= 0 && known < rows) {
+      if (known >= 0 && known < rows) {
         const fresh = (column: Float64Array): Float64Array => column.subarray(taken + known, taken + rows);
-        series.append({
-          steps: fresh(columns.steps),
-          values: fresh(columns.values),
-          times: fresh(columns.times),
-        });
+        const { steps, values, times } = columns;
+        attempts.set(attempt, series);
+        series.append({ steps: fresh(steps), values: fresh(values), times: fresh(times) });
+        this.#curves(metric).set(trial, attempts.size === 1 ? series : joined(attempts));
       }
       complete &&= known >= 0;
       taken += rows;
@@ -111,10 +122,20 @@ export class SeriesStore {
     return curves;
   }
 
-  #open(metric: string, trial: number, attempt: number): Series {
-    const curves = this.#curves(metric);
-    let series = curves.get(trial);
-    if (!series || series.attempt < attempt) curves.set(trial, (series = new Series(attempt)));
-    return series;
+  #attemptsOf(metric: string, trial: number): Map<number, Series> {
+    const key = `${trial} ${metric}`;
+    let attempts = this.#attempts.get(key);
+    if (!attempts) this.#attempts.set(key, (attempts = new Map<number, Series>()));
+    return attempts;
   }
+}
+
+/** A later attempt replaces the curve from its first step on, as `jupyter_autotrain/store/curves.py` says. */
+function joined(attempts: ReadonlyMap<number, Series>): Series {
+  const curve = new Series();
+  for (const [, series] of [...attempts].sort(([a], [b]) => a - b)) {
+    curve.cut(series.steps[0] ?? Infinity);
+    curve.append(series);
+  }
+  return curve;
 }

@@ -156,7 +156,7 @@ def test_a_trial_carries_its_marks_and_a_retry_begins_clean(store):
     assert (failed.ref, failed.gpus, failed.value, failed.started_s, failed.ended_s) == (ref, ("GPU-1",), 0.5, 3.0, 4.0)
     assert failed.reason == "out of memory"
     again = store.change_state("a1", 1, TrialState.WAITING, 5.0)
-    assert (again.attempt, again.ref, again.gpus, again.value, again.started_s) == (2, None, (), None, None)
+    assert (again.attempt, again.ref, again.gpus, again.value, again.started_s) == (2, None, (), 0.5, None)
     assert again.params == {"lr": 0.1, "net": {"_name": "mlp"}}
     assert [(move.state, move.attempt, move.time_s) for move in store.state_changes("a1")] == [
         ("WAITING", 1, 1.0),
@@ -237,13 +237,15 @@ def test_the_last_step_of_an_attempt_is_that_of_its_newest_report(store):
     assert store.last_steps("a1") == {(1, 1): 7, (2, 3): 6}
 
 
-def test_a_series_is_of_the_latest_attempt_of_each_trial(store):
+def test_a_series_is_one_curve_of_all_attempts_of_each_trial(store):
     store.add_experiment("a1", spec(), 1.0)
     for number, attempt, cursor, step, value in [
         (1, 1, 9, 0, 1.0),
         (2, 1, 9, 0, 2.0),
         (1, 2, 9, 0, 3.0),
         (1, 2, 18, 1, None),
+        (2, 2, 9, 4, 5.0),
+        (2, 3, 9, 2, 6.0),
     ]:
         store.ingest([Ingest("a1", number, attempt, "metrics", cursor, [("loss", step, 0.0, value)])])
     series = store.series("a1", "loss")
@@ -251,6 +253,9 @@ def test_a_series_is_of_the_latest_attempt_of_each_trial(store):
     assert list(series[1][0]) == [0, 1]
     assert series[1][1][0] == 3.0
     assert math.isnan(series[1][1][1])
+    assert [list(column) for column in series[2]] == [[0, 2], [2.0, 6.0]]
+    [timed] = store.timed_series("a1", "loss", [2]).values()
+    assert [list(piece[0].cast("q")) for piece in timed] == [[0], [2]]
     assert store.series("a1", "nothing") == {}
 
 

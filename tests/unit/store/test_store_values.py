@@ -1,4 +1,4 @@
-"""A trial's value is what its present attempt reported of the objective, by the objective's rule, at any instant."""
+"""A trial's value is its curve of the objective, attempts joined, by the objective's rule, at any instant."""
 
 import math
 
@@ -35,8 +35,8 @@ def store(home):
         yield opened
 
 
-def report(store, objective, values, cursor, attempt=1):
-    points = [("acc", step, 1.0, value) for step, value in enumerate(values)]
+def report(store, objective, values, cursor, attempt=1, first=0):
+    points = [("acc", step, 1.0, value) for step, value in enumerate(values, first)]
     noise = [("loss", 0, 1.0, -99.0)]
     store.ingest([Ingest("e1", 1, attempt, "metrics", cursor, [*points, *noise], objective=objective)])
 
@@ -53,14 +53,24 @@ def test_the_value_follows_the_rule_however_the_reports_arrive(store, objective,
     assert store.series("e1", "acc")[1][1][0] == 0.5
 
 
-@settings(max_examples=40)
-@given(st.lists(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=4), max_size=6), st.sampled_from(RULES))
-def test_the_running_value_is_the_one_recomputed_from_all_points(tmp_path_factory, pieces, objective):
+ATTEMPTS = st.lists(
+    st.tuples(st.integers(0, 9), st.lists(st.lists(st.floats(-1e6, 1e6) | st.none(), max_size=4), max_size=4)),
+    min_size=1,
+    max_size=3,
+)
+
+
+@settings(max_examples=80)
+@given(ATTEMPTS, st.sampled_from(RULES))
+def test_the_running_value_is_the_one_recomputed_from_the_whole_curve(tmp_path_factory, attempts, objective):
     with Store.open(Home(tmp_path_factory.mktemp("store") / "home")) as store:
         store.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)
         store.add_trial("e1", 1, {}, 1.0)
-        for cursor, piece in enumerate(pieces, 1):
-            report(store, objective, piece, cursor)
+        for attempt, (step, pieces) in enumerate(attempts, 1):
+            if attempt > 1:
+                begin_again(store)
+            for cursor, piece in enumerate(pieces, 1):
+                report(store, objective, piece, cursor, attempt, step + sum(map(len, pieces[: cursor - 1])))
         _, values = store.series("e1", "acc").get(1, ((), ()))
         again = objective.value(values)
         assert store.trial("e1", 1).value == (None if again is None else pytest.approx(again, abs=1e-6))
@@ -75,16 +85,33 @@ def test_a_store_opened_anew_goes_on_where_the_value_was(store, home, objective)
     assert store.trial("e1", 1).value == pytest.approx(objective.value([0.5, 0.9, 0.4, 0.6]))
 
 
-@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
-def test_a_new_attempt_begins_without_the_values_of_the_one_before(store, objective):
-    report(store, objective, [0.1, 0.9], 1)
+def begin_again(store):
     for state in ("PREPARING", "RUNNING", "FAILED", "WAITING"):
         store.change_state("e1", 1, TrialState(state), 2.0)
-    assert store.trial("e1", 1).value is None
+
+
+@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
+def test_an_attempt_that_begins_anew_replaces_the_value_once_it_reports(store, objective):
+    report(store, objective, [0.1, 0.9], 1)
+    before = store.trial("e1", 1).value
+    begin_again(store)
+    assert store.trial("e1", 1).value == before
     report(store, objective, [7.0], 2)  # late news of the first attempt
-    assert store.trial("e1", 1).value is None
-    report(store, objective, [0.3, 0.5], 3, attempt=2)
+    assert store.trial("e1", 1).value == before
+    report(store, objective, [None], 3, attempt=2)
+    report(store, objective, [0.3, 0.5], 4, attempt=2)
     assert store.trial("e1", 1).value == pytest.approx(objective.value([0.3, 0.5]))
+
+
+@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
+def test_an_attempt_that_resumes_goes_on_from_the_values_below_its_first_step(store, objective):
+    report(store, objective, [0.5, 0.9, 0.4, 0.1], 1)
+    for attempt, first, values in ((2, 3, [0.6, 0.7]), (3, 4, [0.2])):
+        begin_again(store)
+        report(store, objective, values, 1, attempt, first)
+    curve = [0.5, 0.9, 0.4, 0.6, 0.2]
+    assert store.trial("e1", 1).value == pytest.approx(objective.value(curve))
+    assert list(store.series("e1", "acc")[1][1]) == curve
 
 
 def test_what_is_not_finite_gives_no_value(store):

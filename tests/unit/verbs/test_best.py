@@ -33,7 +33,7 @@ def test_what_was_reported_but_is_no_number_is_not_called_unreported(terminal, a
     with Store.open(terminal.home) as store:
         points = [("acc", 0, 1.0, None)]
         store.ingest([Ingest(experiment_id, 1, 1, "metrics", 5, points, objective=Objective("acc"))])
-    assert "acc was reported, but no trial's present attempt has a finite value of it" in terminal.run("best")
+    assert "acc was reported, but no trial has a finite value of it" in terminal.run("best")
 
 
 def test_without_an_objective_no_trial_is_best_and_it_is_said_how_to_have_one(terminal, add):

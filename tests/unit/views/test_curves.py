@@ -58,10 +58,11 @@ def test_curves_are_bounded_and_keep_what_is_seen(tmp_path_factory, trials, most
             assert (min(curve["values"]), max(curve["values"])) == (min(finite), max(finite))
 
 
-def test_the_latest_attempt_counts(store):
-    fill(store, "a1", [[1.0, 2.0]])
-    store.ingest([Ingest("a1", 1, 2, "metrics", 1, points=[("acc", 5, 50.0, 9.0)])])
-    assert curves_json(store, "a1", "acc", None, 100)["curves"][0]["values"] == [9.0]
+def test_attempts_join_at_the_step_of_resume(store):
+    fill(store, "a1", [[1.0, 2.0, 3.0]])
+    store.ingest([Ingest("a1", 1, 2, "metrics", 1, points=[("acc", 2, 50.0, 9.0)])])
+    [curve] = curves_json(store, "a1", "acc", None, 100)["curves"]
+    assert (curve["steps"], curve["values"], curve["points"]) == ([0, 1, 2], [1.0, 2.0, 9.0], 3)
 
 
 def test_a_sparkline_is_the_curve_of_one_trial_or_the_values_of_all(store):
