@@ -87,7 +87,8 @@ class JobStatus:
     for, as the rest of a sentence that begins with the trial. `detail` is the status file's content (exit code, pids,
     peak memory ...), when there is one. With a `doubt` the state is not known at the moment, for that reason: then
     `state` means nothing, and the job is polled again later. An unknown state is never LOST. `unreachable` when the
-    doubt is that the job's node does not answer: the job goes on there.
+    doubt is that the job's node does not answer: the job goes on there. Of a job on several nodes, `unreachable_nodes`
+    are those that do not answer; none are named where that is all of them.
     """
 
     ref: JobRef
@@ -96,6 +97,7 @@ class JobStatus:
     detail: JsonObject = field(default_factory=dict)
     doubt: str = ""
     unreachable: bool = False
+    unreachable_nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,13 @@ class Backend(Protocol):
         ...
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
-        """End the job's whole process tree; idempotent; returns when it is gone."""
+        """End the job's whole process tree; idempotent; returns when it is gone.
+
+        Of a job on several nodes the receipt names those that do not answer: there it goes on, and is cancelled again.
+
+        Raises:
+            BackendUnavailableError: No node of the job answers.
+        """
         ...
 
     def close(self) -> None:

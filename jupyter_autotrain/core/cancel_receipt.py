@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CancelReceipt:
-    """Proof of a cancel: which processes were ended, which needed force, how long it took, what is left."""
+    """Proof of a cancel: which processes were ended, which needed force, how long it took, what is left.
+
+    `unreachable_nodes` did not answer: what runs there goes on.
+    """
 
     pids_ended: tuple[int, ...] = ()
     pids_killed: tuple[int, ...] = ()
     pids_left: tuple[int, ...] = ()
     elapsed_s: float = 0.0
     note: str = ""
+    unreachable_nodes: tuple[str, ...] = ()
 
 
 def receipt_of(detail: JsonObject) -> CancelReceipt:

@@ -12,6 +12,14 @@ from jupyter_autotrain.manager.checkpoint_move import CheckpointMove
 GRACE_S = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """Why nodes of an attempt do not answer; all of its nodes where none are named."""
+
+    reason: str
+    nodes: tuple[str, ...] = ()
+
+
 @dataclass(slots=True)
 class Attempt:
     """An attempt that a backend has, or is being given.
@@ -23,7 +31,7 @@ class Attempt:
         read_again_from: The byte from which its stream has to be read again, until that has begun.
         may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.
         submit_at_s: The tick from which on it is submitted, again.
-        unreachable: Why the node does not answer that it is on, or "".
+        unreachable: Which of its nodes do not answer, as polling found; `uncancelled` as its cancel found.
         move: Of the checkpoints that it goes on from, while they may be on their way.
     """
 
@@ -41,7 +49,8 @@ class Attempt:
     read_again_from: int | None = None
     may_run: bool = False
     submit_at_s: float = 0.0
-    unreachable: str = ""
+    unreachable: Silence | None = None
+    uncancelled: Silence | None = None
     move: CheckpointMove | None = None
 
     def schedule_cancel(self, final_state: FinalState, grace_s: float, due_s: float) -> None:

@@ -217,7 +217,7 @@ class BackendPool:
         store = self._context.store
         offset = self._context.retry_store(store.cursor, run.id, trial.number, trial.attempt, wire.METRICS)
         if attempt.ref is not None:
-            watcher.watch(trial, attempt.ref, offset, attempt.unreachable)
+            watcher.watch(trial, attempt.ref, offset, attempt.unreachable.reason if attempt.unreachable else "")
         else:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
             wanted = begin_move(run, attempt, self._backend)

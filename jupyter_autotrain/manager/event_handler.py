@@ -13,7 +13,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt import Attempt, Silence
 from jupyter_autotrain.manager.attempt_history import nodes_of, refusal
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
@@ -35,7 +35,7 @@ from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.manager.trial_end import finish
 from jupyter_autotrain.store import Ingest
 
-_CANCEL_AGAIN_S = 5.0
+_CANCEL_AGAIN_S = 2.0  # sooner than a stop gives a node up that does not answer for a moment
 _SUBMIT_AGAIN_S = 2.0
 _MAY_RUN = "whether an earlier submission has started it on {} is not known: look there before it is tried again"
 _log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class EventHandler:
     ) -> None:
         if isinstance(event, Submitted):
             attempt.ref = event.ref
-            attempt.unreachable = ""
+            attempt.unreachable = None
             self._context.retry_store(
                 partial(self._context.store.annotate, run.id, attempt.trial.number, ref=event.ref)
             )
@@ -130,7 +130,7 @@ class EventHandler:
         elif isinstance(event, SubmitProgress):
             run.set_progress(attempt, event.what)
         elif isinstance(event, StatusUnknown):
-            run.set_unknown(attempt, event.reason, unreachable=event.unreachable)
+            run.set_unknown(attempt, event.reason, Silence(event.reason, event.nodes) if event.unreachable else None)
         else:
             self._update(run, attempt, event)
 
@@ -145,7 +145,7 @@ class EventHandler:
             attempt.may_run = True
             attempt.submitted = False
             attempt.submit_at_s = self._context.clocks.tick_s() + _SUBMIT_AGAIN_S
-            attempt.unreachable = event.reason
+            attempt.unreachable = Silence(event.reason)
         elif attempt.final_state is not None:
             self._requests.note_receipt(run.id, attempt.trial.number, CancelReceipt(note="it had not begun"))
             self._finish(run, attempt, JobStatus(ref, TrialState.CANCELLED, event.reason))
@@ -199,10 +199,12 @@ class EventHandler:
 
     def _cancelled(self, run: ExperimentRun, attempt: Attempt, event: Cancelled) -> None:
         attempt.cancelling = False
-        if event.receipt is None:
-            _log.warning("%s was not cancelled, trying again: %s", event.job_id, event.reason)
+        attempt.uncancelled = _silence(event)
+        if event.receipt is None or attempt.uncancelled:
+            reason = attempt.uncancelled.reason if attempt.uncancelled else event.reason
+            _log.warning("%s was not cancelled, trying again: %s", event.job_id, reason)
             attempt.cancel_at_s = self._context.clocks.tick_s() + _CANCEL_AGAIN_S
-        else:
+        if event.receipt is not None:
             self._requests.note_receipt(run.id, attempt.trial.number, event.receipt)
         if attempt.pending_status is not None:
             self._finish(run, attempt, attempt.pending_status)
@@ -218,6 +220,14 @@ class EventHandler:
         if event.inventory is None:
             for run in list(self._runs.values()):
                 self._backend_pool.fail_unusable(run)
+
+
+def _silence(event: Cancelled) -> Silence | None:
+    """Which nodes have not answered a cancel."""
+    if event.receipt is None:
+        return Silence(event.reason) if event.unreachable else None
+    nodes = event.receipt.unreachable_nodes
+    return Silence(f"{', '.join(nodes)} did not answer", nodes) if nodes else None
 
 
 def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:

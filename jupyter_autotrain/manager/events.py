@@ -64,21 +64,26 @@ class JobUpdate:
 class StatusUnknown:
     """The status of a job cannot be found out, for `reason`; an empty reason: it can again.
 
-    `unreachable` when its node does not answer.
+    `unreachable` when its node does not answer, or of several the `nodes`.
     """
 
     job_id: str
     reason: str
     unreachable: bool = False
+    nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A cancel has ended; without a receipt it failed, for `reason`, and may be tried again."""
+    """A cancel has ended; without a receipt it failed, for `reason`, and may be tried again.
+
+    `unreachable` when it failed because the job's node does not answer.
+    """
 
     job_id: str
     receipt: CancelReceipt | None
     reason: str = ""
+    unreachable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.manager import hook_events
-from jupyter_autotrain.manager.attempt import GRACE_S, Attempt
+from jupyter_autotrain.manager.attempt import GRACE_S, Attempt, Silence
 from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
@@ -166,11 +166,11 @@ class ExperimentRun:
         if what:
             self.blocked[attempt.trial.number] = what
 
-    def set_unknown(self, attempt: Attempt, reason: str, *, unreachable: bool = False) -> None:
+    def set_unknown(self, attempt: Attempt, reason: str, silence: Silence | None = None) -> None:
         """Remember why the status of a job is unknown; an empty reason: it is known again."""
         self.blocked.pop(attempt.trial.number, None)
-        attempt.unreachable = reason if unreachable else ""
-        if reason and not unreachable:
+        attempt.unreachable = silence
+        if reason and silence is None:
             self.blocked[attempt.trial.number] = f"cannot be looked at just now: {reason}"
 
     def reason_to_stop(self, attempt: Attempt, frames: Frames) -> str:

@@ -101,7 +101,7 @@ class JobPoller:
         return self._begin_reading(job, reading.status) if has_more else None
 
     def _process(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
-        self._report_unknown(job, status.doubt, unreachable=status.unreachable)
+        self._report_unknown(job, status.doubt, status)
         frames = job.take(chunks, self._clocks.now_s(), self._clocks.tick_s())
         if frames is None:
             return True
@@ -124,13 +124,15 @@ class JobPoller:
         self._on_end(job, JobUpdate(job.job_id, status, frames))
         return False
 
-    def _report_unknown(self, job: WatchedJob, reason: str, *, unreachable: bool = False) -> None:
+    def _report_unknown(self, job: WatchedJob, reason: str, status: JobStatus | None = None) -> None:
         """Report when a job's state becomes unknown, and when it is known again."""
+        nodes = status.unreachable_nodes if status else ()
         if reason and not job.unknown:
             job.unknown_since_s = self._clocks.tick_s()
-        if reason != job.unknown:
+        if (reason, nodes) != (job.unknown, job.unreachable_nodes):
             job.unknown = reason
-            self._emit(StatusUnknown(job.job_id, reason, unreachable))
+            job.unreachable_nodes = nodes
+            self._emit(StatusUnknown(job.job_id, reason, status is not None and status.unreachable, nodes))
 
     def _report_unreachable(self, reason: str) -> None:
         if bool(reason) != self._is_unreachable:

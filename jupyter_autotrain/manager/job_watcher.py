@@ -201,10 +201,11 @@ class JobWatcher:
             self._emit(Cancelled(job_id, CancelReceipt(note="it had ended by itself")))
             return
         try:
-            job.receipt = self.backend.cancel(job.ref, grace_s)
-            self._emit(Cancelled(job_id, job.receipt))
+            receipt = self.backend.cancel(job.ref, grace_s)
+            job.receipt = None if receipt.unreachable_nodes else receipt
+            self._emit(Cancelled(job_id, receipt))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the cancel is tried again
-            self._emit(Cancelled(job_id, None, reason_of(error)))
+            self._emit(Cancelled(job_id, None, reason_of(error), isinstance(error, BackendUnavailableError)))
         with self._changed:
             job.cancelling = False
             job.due_s = self._clocks.tick_s()

@@ -12,7 +12,7 @@ from dataclasses import replace
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager import unreachable
-from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt import Attempt, Silence
 from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
@@ -95,8 +95,9 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         ref=trial.ref,
         may_run=trial.ref is None,
     )
-    if unreachable.node_name(attempt) in {node.name for node in run.published.nodes}:
-        attempt.unreachable = "it does not answer"
+    published = {node.name for node in run.published.nodes}
+    if silent := tuple(name for name in unreachable.node_names(attempt) if name in published):
+        attempt.unreachable = Silence("it does not answer", silent)
     if end := ends.get((number, trial.attempt)):
         run.schedule_cancel(attempt, end)
     return attempt

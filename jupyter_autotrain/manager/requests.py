@@ -20,6 +20,7 @@ from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.trial_end import earlier
+from jupyter_autotrain.manager.unreachable import node_names
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
@@ -186,10 +187,12 @@ def _numbers(args: JsonObject) -> list[int] | None:
 
 
 def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
+    attempts = stop.run.attempts
+    names = {name for number in stop.left if number in attempts for name in node_names(attempts[number])}
     return {
         **stop_receipts.merge(stop.receipts),
         "elapsed_s": round(tick_s - stop.begun_s, 3),
         "trials": [*stop.numbers],
         "unreported": sorted(stop.unreported - stop.left),
-        "unreachable": [str(node) for node in stop.run.published.nodes] if stop.left else [],
+        "unreachable": [str(node) for node in stop.run.published.nodes if node.name in names],
     }

@@ -27,6 +27,7 @@ class WatchedJob:
         state, reason: As they were reported last.
         receipt: Of a cancel that is through.
         unknown: Why its state is not known, or ""; since the tick `unknown_since_s`.
+        unreachable_nodes: Those of its nodes that do not answer, where it is on several.
     """
 
     trial: TrialSpec
@@ -41,6 +42,7 @@ class WatchedJob:
     receipt: CancelReceipt | None = None
     unknown: str = ""
     unknown_since_s: float = 0.0
+    unreachable_nodes: tuple[str, ...] = ()
     has_new_logs: bool = False
     has_news: bool = False
     earliest_s: float = 0.0

@@ -187,7 +187,7 @@ def test_a_stop_gives_a_receipt_that_reads_well(home, store, fake):
         "trials": [1],
     }
     receipt = handle.stop(timeout_s=60)
-    assert receipt == StopReceipt((12, 13), (13,), (), 0.25, "", "digits")
+    assert receipt == StopReceipt((12, 13), (13,), (), 0.25, name="digits")
     assert str(receipt) == repr(receipt)
     assert str(receipt) == (
         "digits: stopped in 0.2 s; 2 processes ended (pids 12, 13), 1 of them by force; nothing is left."

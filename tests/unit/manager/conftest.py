@@ -69,6 +69,7 @@ class SimulatedBackend:
         self.unusable = ""
         self.unusable_for_good = True
         self.silent = ""  # why its node does not answer: all jobs are doubtful, nothing can be told it
+        self.silent_nodes = ()  # those of several nodes; none: all
         self.cancelled: list[str] = []
 
     def job(self, number, attempt=1):
@@ -95,7 +96,8 @@ class SimulatedBackend:
         if self.down:
             raise BackendError(self.down)
         if self.silent:
-            return [JobStatus(ref, TrialState.PREPARING, doubt=self.silent, unreachable=True) for ref in refs]
+            doubt = {"doubt": self.silent, "unreachable": True, "unreachable_nodes": self.silent_nodes}
+            return [JobStatus(ref, TrialState.PREPARING, **doubt) for ref in refs]
         jobs = [(ref, self.jobs[ref.job_id]) for ref in refs]
         return [JobStatus(ref, job.state, job.reason, job.detail) for ref, job in jobs]
 
@@ -110,8 +112,10 @@ class SimulatedBackend:
         pass
 
     def cancel(self, ref, grace_s):
-        if self.down or self.silent:
+        if self.down or (self.silent and not self.silent_nodes):
             raise BackendUnavailableError(self.down or self.silent)
+        if self.silent:
+            return CancelReceipt(pids_ended=(201, 202), unreachable_nodes=self.silent_nodes)
         self.cancelled.append(ref.job_id)
         job = self.jobs[ref.job_id]
         if not job.state.is_final:

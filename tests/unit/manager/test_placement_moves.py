@@ -253,6 +253,43 @@ def test_a_stop_while_a_node_does_not_answer_returns_and_is_carried_out_later(wo
     assert backends["lab"].cancelled == ["id0-2-1"]
 
 
+def test_of_two_nodes_that_share_a_trial_only_the_one_that_does_not_answer_is_named(world, backends):
+    world.submit(backends=(LAB,), trials=1, resources=Resources(cpus=1.0, nodes=2))
+    world.step()
+    backends["lab"].silent, backends["lab"].silent_nodes = "timed out", ("gpu2",)
+    world.step(20)
+    sentences = explain(world.store, world.home, "mnist@1")
+    assert [one for one in sentences if one.startswith("gpu")] == [
+        one for one in sentences if one.startswith("gpu2 does not answer since ") and "1 trial goes on there" in one
+    ]
+    reason = world.store.block_reasons("id0")[1]
+    assert reason.startswith("is on gpu1, gpu2; gpu2 does not answer since ")
+    request = world.request("stop", "id0")
+    world.step(30)
+    receipt = StopReceipt.of("mnist", world.store.request(request).result)
+    first, later = str(receipt).splitlines()
+    assert "2 processes ended (pids 201, 202)" in first
+    assert "nothing is left" not in first
+    assert later.startswith("gpu2 does not answer since ")
+    world.restart()
+    world.step(20)
+    assert [node.name for node in world.store.unreachable_nodes("id0")] == ["gpu2"]
+    backends["lab"].silent = ""
+    world.step(60)
+    assert world.states("id0") == ["CANCELLED"]
+
+
+def test_a_stop_names_only_the_nodes_of_what_is_stopped(world, backends):
+    world.submit(backends=(LAB,), trials=2, concurrency=2, resources=ONE_CPU)
+    world.step()
+    backends["lab"].silent = "timed out"
+    world.step(20)
+    request = world.request("stop", "id0", trials=[1])
+    world.step(30)
+    (sentence,) = world.store.request(request).result["unreachable"]
+    assert sentence.startswith("gpu1 does not answer since ")
+
+
 def nodes_of(trial):
     return [placed.node for placed in trial.placement.nodes]
 
