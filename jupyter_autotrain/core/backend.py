@@ -102,7 +102,7 @@ class JobStatus:
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A request for bytes of a job's stream (`stdout`, `stderr` or `metrics`) from `offset` on."""
+    """A request for bytes of a job's stream (`stdout`, `stderr`, `metrics` or `usage`) from `offset` on."""
 
     ref: JobRef
     stream: str

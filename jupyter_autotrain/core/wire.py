@@ -17,6 +17,7 @@ stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
 partials-N    on several nodes, of node N > 0: what its ranks report together, see below; a copy of it on node 0
+usage         what the trial uses on this node, a line each time it is looked at, see below
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason); `launch`: what
@@ -32,8 +33,8 @@ Of several workers rank 0 writes `stdout`, `stderr` and `metrics`, and rank K `s
 the metrics of the trial are those of rank 0. All other files are shared. On several nodes each has a directory with the
 files of its own ranks.
 
-When the trial has ended only `status.json`, `metrics`, `partials-N`, what was printed, and what the trial itself wrote
-are left.
+When the trial has ended only `status.json`, `metrics`, `partials-N`, `usage`, what was printed, and what the trial
+itself wrote are left.
 
 A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with value null for NaN,
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error, or picture: then the text
@@ -43,6 +44,10 @@ of rank 0 writes the "m" of all ranks together. A line of `partials-N` is `["p",
 greatest], [rank, ...]]` with the ranks of that node that are not in it, and the last one `["e"]` (`worker.reduction`).
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
 (the rest of a write that a full disk cut short).
+
+A line of `usage` is `[seconds, cpu_percent, memory_bytes, gpu_percent, gpu_memory_bytes]`: when, counted from the
+supervisor's start (a restarted one counts anew); the CPU time used since the line before, 100 being one CPU; the memory
+of its processes; how busy its GPUs were on average, and their memory in use, both null where that is not known.
 
 `status.json`: `{"wire": 1, "state": TrialState, "reason": str, "exit_code": int|null, "signal": int|null,
 "supervisor": identity, "worker": identity|null, "started_s": float, "ended_s": float|null,
@@ -72,6 +77,7 @@ STDERR = "stderr"
 METRICS = "metrics"
 PARTIALS = "partials"
 PARTIALS_END = '\n["e"]\n'  # begins a line also after one that a full disk cut short
+USAGE = "usage"
 LAUNCHER_LOG = "launcher"
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"

@@ -57,9 +57,10 @@ class LogCopy:
 
 
 def log_copies(directory: Path, trial: TrialSpec) -> tuple[LogCopy, ...]:
-    """The copies of both logs of each worker in the home's trial directory, and of its launcher's."""
+    """The copies of both logs of each worker in the home's trial directory, of its launcher's, and of what it uses."""
     ranks = range(trial.resources.ranks)
     names = [wire.stream_of_rank(stream, rank) for rank in ranks for stream in (wire.STDOUT, wire.STDERR)]
+    names.append(wire.USAGE)
     if trial.launcher in {"torchrun", "mpi"}:
         names.append(wire.LAUNCHER_LOG)
     return tuple(LogCopy(directory / name) for name in names)

@@ -1,4 +1,4 @@
-"""Operations on trials: the table, curves, logs and pictures."""
+"""Operations on trials: the table, curves, logs, pictures and what they use."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.curves import curves_json
 from jupyter_autotrain.views.json_objects import trial_json
 from jupyter_autotrain.views.log_window import MOST_BYTES, log_json
+from jupyter_autotrain.views.usage import usage_json
 
 _RESOURCE: Final = "autotrain.experiments"
 _MOST_PICTURES: Final = 500
@@ -111,6 +112,13 @@ def show_log(server: ServerContext, asked: LogAsked) -> Answer:
     return Answer({**window, "attempt": asked.attempt or trial.attempt, "final": is_over})
 
 
+def show_usage(server: ServerContext, asked: TrialAsked) -> Answer:
+    """What a trial uses or has used of its node, of each attempt."""
+    with server.stores.reading() as store:
+        trial = _trial(store, store.experiment(asked.experiment), asked.trial)
+    return Answer(usage_json(server.home, trial))
+
+
 def list_pictures(server: ServerContext, asked: ExperimentAsked) -> Answer:
     """The newest pictures that trials have kept."""
     with server.stores.reading() as store:
@@ -157,6 +165,10 @@ ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments/{experiment}/trials/{trial}/log", _RESOURCE, "What a trial printed", LogAsked, show_log,
         {"text": "string", "begin_bytes": "integer", "end_bytes": "integer", "size_bytes": "integer"},
+    ),
+    Endpoint(
+        "GET", "/experiments/{experiment}/trials/{trial}/usage", _RESOURCE, "What a trial uses of its node", TrialAsked,
+        show_usage, {"attempts": "array"},
     ),
     Endpoint(
         "GET", "/experiments/{experiment}/trials/{trial}/attempts/{attempt}/pictures/{name}", _RESOURCE,

@@ -168,6 +168,18 @@ class RunningContract(BackendHarness):
         order = [TrialState.PREPARING, TrialState.RUNNING, TrialState.SUCCEEDED]
         assert seen == sorted(seen, key=order.index)
 
+    def test_what_a_trial_uses_is_a_stream_of_its_own(self, backend: Backend, home: Home) -> None:
+        self.needs_background(backend)
+        ref = self.start(backend, home, WAITS)
+        line = wait_until(lambda: self.read(backend, ref, wire.USAGE).partition(b"\n")[0], "a look at the trial")
+        seconds, cpu_percent, memory_bytes, *_ = json.loads(line)
+        assert 1.0 <= seconds < 60.0
+        assert cpu_percent > 0.0
+        assert memory_bytes > 1 << 20
+        backend.put(ref, wire.STOP_FILE, b"")
+        self.finish(backend, ref)
+        assert self.read(backend, ref, wire.USAGE).startswith(line)
+
     def test_a_file_put_there_is_seen_by_the_trial(self, backend: Backend, home: Home) -> None:
         self.needs_background(backend)
         ref = self.start(backend, home, WAITS)

@@ -28,6 +28,7 @@ from jupyter_autotrain.worker.ranks import Ranks
 from jupyter_autotrain.worker.redact import Redactor
 from jupyter_autotrain.worker.resource_limits import ResourceLimits
 from jupyter_autotrain.worker.status import FINAL_TIMEOUT_S, StatusFile
+from jupyter_autotrain.worker.usage import UsageFile
 
 GRACE_S = 5.0  # where no request says how long
 _LEFTOVERS_GRACE_S = 1.0  # for processes that outlive the cell
@@ -88,7 +89,9 @@ class Supervisor:
         self._conclude()
 
     def _start(self) -> None:
-        self.ranks.start(environment.complete(self.trial, self.environ), self.limits.apply)
+        env = environment.complete(self.trial, self.environ)
+        self.usage = UsageFile(self.trial, env)
+        self.ranks.start(env, self.limits.apply)
 
     def _mark_begun(self) -> None:
         """The cell begins, and so does the time it may take."""
@@ -113,6 +116,7 @@ class Supervisor:
             if self.event_waiter.wait(left_s) and self.ranks.pump():
                 self._write_status(self.ranks.to_json())
             self._reap()
+            self.usage.update(self.ranks.child_pids)
             if changes := self.ranks.advance():
                 self._write_status(changes)
 

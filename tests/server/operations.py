@@ -21,6 +21,7 @@ OPERATIONS = (
     ("GET", "/experiments/{experiment}/series"),
     ("GET", "/experiments/{experiment}/pictures"),
     ("GET", "/experiments/{experiment}/trials/{trial}/log"),
+    ("GET", "/experiments/{experiment}/trials/{trial}/usage"),
     ("GET", "/experiments/{experiment}/trials/{trial}/attempts/{attempt}/pictures/{name}"),
     ("POST", "/experiments/{experiment}/actions"),
     ("GET", "/requests/{request}"),

@@ -81,6 +81,15 @@ def test_tags_and_a_note_are_kept_and_found(listed):
     assert names(listed.get("/experiments", text="SHORT")) == ["cats"]
 
 
+def test_what_a_trial_used_is_given_as_columns(server, filler):
+    filler.done("used")
+    filler.file("used", 1, "usage", b"[1.0, 99.5, 2000, null, null]\n")
+    columns = {"seconds": [1.0], "cpu_percent": [99.5], "memory_bytes": [2000]}
+    unknown = {"gpu_percent": None, "gpu_memory_bytes": None}
+    assert server.get("/experiments/used/trials/1/usage") == {"attempts": [{"attempt": 1, **columns, **unknown}]}
+    assert server.ask("GET", "/experiments/used/trials/2/usage").status_code == 404
+
+
 def test_the_code_is_the_captured_script(listed):
     assert listed.get("/experiments/l1/code")["script"] == "trial.report(val_acc=0.5)\n"
 

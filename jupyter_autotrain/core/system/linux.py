@@ -118,6 +118,26 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
+def children(pid: int) -> list[int]:
+    """The living children of a process, as far as they can be looked at; one that begins or ends now may be missing."""
+    found: list[int] = []
+    try:
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            found += [int(word) for word in _read(f"/proc/{pid}/task/{thread}/children").split()]
+    except OSError:
+        pass
+    return found
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time that a process and those of its children that are reaped have used; 0 when it cannot be looked at."""
+    try:
+        fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
+        return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return 0.0
+
+
 def send_signal(pid: int, created_s: float, number: int) -> bool:
     """Signal the process that began at `created_s`; False when it is gone. No other one with its pid is signalled.
 

@@ -126,6 +126,25 @@ def resident_bytes(pid: int) -> int:
         return 0
 
 
+def children(pid: int) -> list[int]:
+    """The living children of a process, as far as they can be looked at."""
+    try:
+        with _as_os_errors():
+            return [child.pid for child in _psutil().Process(pid).children()]
+    except OSError:
+        return []
+
+
+def cpu_s(pid: int) -> float:
+    """CPU time that a process and those of its children that are reaped have used; 0 when it cannot be looked at."""
+    try:
+        with _as_os_errors():
+            times = _psutil().Process(pid).cpu_times()
+            return float(times.user + times.system + times.children_user + times.children_system)
+    except OSError:
+        return 0.0
+
+
 def send_signal(pid: int, created_s: float, number: int) -> bool:
     """Signal the process that began at `created_s`; False when it is gone."""
     try:

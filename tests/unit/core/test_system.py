@@ -104,6 +104,15 @@ def test_memory_is_counted_and_that_of_a_process_that_is_gone_is_none(
     assert way.resident_bytes(1 << 22) == 0
 
 
+def test_children_and_cpu_time_are_known_and_those_of_a_process_that_is_gone_are_none(
+    way: ModuleType, child: subprocess.Popen[str]
+) -> None:
+    assert child.pid in way.children(os.getpid())
+    assert way.children(1 << 22) == []
+    assert way.cpu_s(os.getpid()) > 0.0
+    assert way.cpu_s(1 << 22) == 0.0
+
+
 def test_the_files_that_a_process_uses_are_known_and_one_that_is_gone_is_told(way: ModuleType, tmp_path: Path) -> None:
     opened = tmp_path / "opened"
     mapped = tmp_path / "mapped"

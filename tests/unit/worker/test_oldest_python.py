@@ -18,6 +18,7 @@ import jupyter_autotrain.worker.environments.container_main
 import jupyter_autotrain.worker.environments.interpreters
 import jupyter_autotrain.worker.environments.starting
 import jupyter_autotrain.worker.pictures
+import jupyter_autotrain.worker.gpu_usage
 import jupyter_autotrain.worker.supervisor_main
 import jupyter_autotrain.worker.worker_main
 ours = [module for name, module in sys.modules.items() if name.startswith("jupyter_autotrain")]

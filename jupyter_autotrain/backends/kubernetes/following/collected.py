@@ -28,7 +28,7 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.system import durable
 
-_STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|launcher")
+_STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|usage|launcher")
 _FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _PODS = "pods"  # the uids of those that were followed
