@@ -38,6 +38,13 @@ def browser() -> Iterator[Any]:
         opened.close()
 
 
+@pytest.fixture(autouse=True)
+def _no_preferences(request) -> None:
+    """Nothing that an earlier test has set in JupyterLab counts; `sidebar` does the same for its page."""
+    if "server" in request.fixturenames and "sidebar" not in request.fixturenames:
+        request.getfixturevalue("server").forget_preferences()
+
+
 @pytest.fixture
 def lab(browser, server, request) -> Iterator[Lab]:
     name = request.node.name.removeprefix("test_")[:60]
@@ -63,9 +70,9 @@ def sidebar_page(browser, server) -> Iterator[Any]:
 
 
 @pytest.fixture
-def sidebar(sidebar_page, store) -> Iterator[Any]:
+def sidebar(sidebar_page, store, server) -> Iterator[Any]:
     """The sidebar over an empty home, in a page that the tests of a file share."""
-    with shown_sidebar(sidebar_page) as region:
+    with shown_sidebar(sidebar_page, server) as region:
         yield region
 
 

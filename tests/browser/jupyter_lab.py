@@ -48,6 +48,13 @@ class Server:
     home: Path
     pid: int
 
+    def forget_preferences(self) -> bool:
+        """Remove what was set in JupyterLab; gives whether anything of ours was set."""
+        settings = self.home.parent / "config" / "lab" / "user-settings"
+        is_ours = (settings / "jupyter-autotrain").exists()
+        shutil.rmtree(settings, ignore_errors=True)
+        return is_ours
+
 
 @contextmanager
 def running_lab(root: Path, *options: str, port: int = 0, base_url: str = "") -> Iterator[Server]:

@@ -38,9 +38,14 @@ def new_page(browser: Any, width: int = 1180, height: int = 1000, ours: str = ""
 def empty_page(browser: Any, server: Server, width: int = 1180, height: int = 1000) -> Iterator[Any]:
     """A page of JupyterLab with nothing open."""
     with new_page(browser, width, height) as page:
-        page.goto(f"{server.url}/lab?token={server.token}&reset")
-        page.wait_for_selector(".jp-LauncherCard")
+        open_empty(page, server)
         yield page
+
+
+def open_empty(page: Any, server: Server) -> None:
+    """Load JupyterLab with nothing open."""
+    page.goto(f"{server.url}/lab?token={server.token}&reset")
+    page.wait_for_selector(".jp-LauncherCard")
 
 
 def run_command(page: Any, name: str, **args: object) -> None:
