@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
@@ -68,7 +68,7 @@ def test_a_suspended_job_has_no_pods_and_begins_anew_when_it_is_resumed(cluster:
     wait_until(lambda: objects.job(cluster, "j").get("status", {}).get("ready") == 1, "a pod")
     cluster.store.patch(JOBS, "default", "j", {"spec": {"suspend": True}})
     words = "is suspended: its `suspend` was set; it goes on when somebody sets it to false"
-    assert trial_reasons.waiting([], found=objects.job(cluster, "j")) == words
+    assert start_reasons.preparing([], found=objects.job(cluster, "j")).reason == words
     objects.wait_for_condition(cluster, "j", "Suspended")
     wait_until(lambda: not objects.pods_of(cluster, "j"), "no pods")
     assert "startTime" not in objects.job(cluster, "j")["status"]

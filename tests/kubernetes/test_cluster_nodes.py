@@ -48,8 +48,8 @@ def test_pods_are_spread_and_wait_when_all_gpus_are_taken(cluster: KubernetesLab
     assert {objects.pod(cluster, name)["spec"]["nodeName"] for name in ("a", "b")} == {"n1", "n2"}
     objects.make_pod(cluster, "c", _asking({"nvidia.com/gpu": "1"}))
     expected = (
-        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. preemption: 0/2 nodes are available: "
-        "2 No preemption victims found for incoming pod."
+        "0/2 nodes are available: 2 Insufficient nvidia.com/gpu. no new claims to deallocate, preemption: 0/2 nodes "
+        "are available: 2 No preemption victims found for incoming pod."
     )
     assert _unschedulable(cluster, "c") == expected
     cluster.store.delete(PODS, "default", "a", grace_s=0)

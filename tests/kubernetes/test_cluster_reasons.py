@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
@@ -15,7 +15,7 @@ def told(cluster: KubernetesLab, expected: str) -> str:
 
     def found() -> str:
         events = cluster.store.list(EVENTS, "default")[0]
-        now = trial_reasons.waiting([objects.pod(cluster, "p")], events)
+        now = start_reasons.preparing([objects.pod(cluster, "p")], events).reason
         return now if expected in now else ""
 
     return wait_until(found, expected)
@@ -28,7 +28,8 @@ def spec(script: str, **more: object) -> objects.Json:
 def test_a_pod_without_room_says_what_the_nodes_lack(cluster: KubernetesLab) -> None:
     objects.make_pod(cluster, "p", spec("true", resources={"requests": {"cpu": "100"}}))
     text = told(cluster, "too few free CPUs")
-    assert text == "waits for a node with room: 0 of 2 nodes can take it (2 have too few free CPUs, it asks for 100)"
+    begin = "waits for a node that fits: none of 2 nodes could take it, however empty"
+    assert text == f"{begin} (2 have too few free CPUs, it asks for 100)"
 
 
 def test_an_image_that_is_not_there_is_told_with_the_registrys_words(cluster: KubernetesLab) -> None:

@@ -118,7 +118,7 @@ class LabNode:
             "allocatable": amounts,
             "addresses": [{"type": "InternalIP", "address": self.address}, {"type": "Hostname", "address": self.name}],
             "conditions": [ready],
-            "nodeInfo": {"kubeletVersion": "v1.33.0", "operatingSystem": "linux", "architecture": "amd64"},
+            "nodeInfo": {"kubeletVersion": "v1.36.2", "operatingSystem": "linux", "architecture": "amd64"},
         }
         self._lab.store.patch(NODES, "", self.name, {"status": status}, subresource="status")
 

@@ -11,14 +11,18 @@ from jupyter_autotrain.backends.kubernetes.gangs.gang_gate import Action, Gang, 
 from jupyter_autotrain.backends.kubernetes.manifests import suspension
 
 
+def in_time(home: list[Gang], timeout_s: float) -> list[Gang]:
+    return [replace(gang, timeout_s=timeout_s) for gang in home]
+
+
 class World:
     """A cluster of a few slots, gangs of several homes, and a clock; pods are placed greedily, one by one."""
 
     def __init__(self, slots: int, *homes: list[Gang], timeout_s: float = 300.0) -> None:
         self.now_s = 0.0
         self.slots = slots
-        self.homes = [list(home) for home in homes]
-        self.gates = [GangGate(timeout_s, lambda: self.now_s) for _ in homes]
+        self.homes = [in_time(home, timeout_s) for home in homes]
+        self.gates = [GangGate(lambda: self.now_s) for _ in homes]
         self.given_up: dict[str, str] = {}
         self.done: list[str] = []
 
@@ -142,7 +146,7 @@ def test_gangs_that_fit_together_run_together() -> None:
 
 def test_pods_that_have_not_been_judged_by_the_scheduler_yet_are_waited_for() -> None:
     starting = gang("a1", is_suspended=False)
-    gate = GangGate(10.0, clock=iter([0.0, 1000.0]).__next__)
+    gate = GangGate(clock=iter([0.0, 1000.0]).__next__)
     assert gate.decide([starting]) == []
     assert gate.decide([starting]) == []
 

@@ -81,6 +81,10 @@ class ClusterView:
         """What the cluster warns of about an object, and its pods, that wait for a while."""
         return self._events.of(name, [naming.name_of(pod) for pod in pods])
 
+    async def read_events_of(self, job: TrackedJob) -> list[JsonObject]:
+        """Return what the cluster warns of about a job now."""
+        return await self._events.read(job.name, [naming.name_of(pod) for pod in self.pods_of(job)])
+
     def running_pods(self, job: TrackedJob) -> list[JsonObject]:
         """The pods of a job in which commands can be run."""
         return [pod for pod in self.pods_of(job) if pod_view.container_state(pod) == "running"]

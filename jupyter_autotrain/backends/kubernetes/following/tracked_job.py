@@ -11,6 +11,7 @@ from jupyter_autotrain.backends.kubernetes.following.collected import CollectedT
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadState
+from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
@@ -82,6 +83,11 @@ class TrackedJob:
     def owned_kinds(self) -> Sequence[str]:
         """The kinds of what was made with its object, and is deleted with it."""
         return cast("Sequence[str]", self.ref.data.get("owns") or ())
+
+    @property
+    def start_timeout_s(self) -> float:
+        """How long something may keep it from starting."""
+        return float(cast("float", self.ref.data.get("start_timeout_s", START_TIMEOUT_S)))
 
     @property
     def fetch_limit_bytes(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
 from jupyter_autotrain.backends.kubernetes.objects.fields import text
 from jupyter_autotrain.backends.kubernetes.objects.object_types import EVENTS
+from jupyter_autotrain.backends.kubernetes.reasons.start_reasons import told_at
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 
@@ -48,21 +49,27 @@ class WaitingEvents:
             found = self._events
         if is_due:
             self._api.loop.start(self._refresh(now))
-        names = {name, *pods}
-        return [event for event in found if _is_about(text(event, "involvedObject", "name"), names, name)]
+        return _about(found, name, pods)
+
+    async def read(self, name: str, pods: Iterable[str]) -> list[JsonObject]:
+        """Return what the cluster says now about an object and its pods."""
+        await self._refresh(time.monotonic())
+        return _about(self._events, name, pods)
 
     async def _refresh(self, now: float) -> None:
         with contextlib.suppress(AutotrainError):  # who may not read events waits without a reason
             events, _ = await self._api.alist(self._path, selectors("", "type=Warning"))
             with self._lock:
-                self._events = sorted(events, key=_told_at)
+                self._events = sorted(events, key=told_at)
                 asked = self._waiting.items()
                 self._waiting = {name: times for name, times in asked if now - times[1] < _FORGOTTEN_S}
 
 
+def _about(events: Iterable[JsonObject], name: str, pods: Iterable[str]) -> list[JsonObject]:
+    names = {name, *pods}
+    return [event for event in events if _is_about(text(event, "involvedObject", "name"), names, name)]
+
+
 def _is_about(found: str, names: set[str], name: str) -> bool:
-    return found in names or f"-{name}-" in found  # Kueue's Workload of the object
-
-
-def _told_at(event: JsonObject) -> str:
-    return text(event, "lastTimestamp") or text(event, "eventTime") or text(event, "metadata", "creationTimestamp")
+    """Whether it is one of these, or was made of the object: Kueue's Workload, the Job of a JobSet or of a launcher."""
+    return found in names or f"-{name}-" in found or found.startswith(f"{name}-")

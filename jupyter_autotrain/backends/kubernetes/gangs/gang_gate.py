@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jupyter_autotrain.backends.kubernetes.objects.fields import text
+from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, scheduling_reasons
 from jupyter_autotrain.core.json import JsonObject
 
@@ -41,6 +42,7 @@ class Gang:
         is_suspended: Whether it has no pods, and is not to have any.
         stuck: What the scheduler says about a pod that finds no node; "" while there is none.
         is_leaving: Whether pods of an earlier try are still being ended, so that they hold nodes.
+        timeout_s: How long it may try in all while nothing else of its home runs.
     """
 
     name: str
@@ -50,6 +52,12 @@ class Gang:
     is_suspended: bool
     stuck: str = ""
     is_leaving: bool = False
+    timeout_s: float = START_TIMEOUT_S
+
+    @property
+    def hold_s(self) -> float:
+        """How long its pods may hold nodes while others of it find none."""
+        return min(_HOLD_S, self.timeout_s / _TRIES)
 
     @property
     def is_starting(self) -> bool:
@@ -87,13 +95,10 @@ class GangGate:
     """Decides which trials on several nodes may start. What it forgets with a restart only costs time.
 
     Args:
-        timeout_s: How long a trial may try in all while nothing of this home runs.
         clock: Gives seconds.
     """
 
-    def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._timeout_s = timeout_s
-        self._hold_s = min(_HOLD_S, timeout_s / _TRIES)
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._times: dict[str, _Times] = {}
         self._running = 0
@@ -130,10 +135,10 @@ class GangGate:
         self._times[gang.name] = _Times(since_s, now_s, tried_s, times.not_before_s)
         if not gang.stuck:
             return None
-        if tried_s > self._timeout_s:
+        if tried_s > gang.timeout_s:
             return Step(gang.name, Action.GIVE_UP, self._message(gang))
-        if gang.placed and (is_second or now_s - since_s > self._hold_s * _spread(gang.name, now_s)):
-            pause_s = self._hold_s * _spread(gang.name[::-1], now_s)
+        if gang.placed and (is_second or now_s - since_s > gang.hold_s * _spread(gang.name, now_s)):
+            pause_s = gang.hold_s * _spread(gang.name[::-1], now_s)
             self._times[gang.name] = _Times(None, now_s, tried_s, now_s + pause_s)
             return Step(gang.name, Action.SUSPEND, gang.stuck)
         return None
@@ -147,7 +152,7 @@ class GangGate:
 
     def _message(self, gang: Gang) -> str:
         return (
-            f"The cluster did not give it {gang.nodes} nodes at the same time within {self._timeout_s:g} s: "
+            f"The cluster did not give it {gang.nodes} nodes at the same time within {gang.timeout_s:g} s: "
             f"{gang.placed} of its pods had one, another {gang.stuck}. All of them are free again. "
             "Ask for fewer (`resources: {nodes: N}`), raise `start_timeout`, or name a `queue`."
         )
@@ -158,12 +163,13 @@ def _spread(name: str, now_s: float) -> float:
     return 1.0 + zlib.crc32(f"{name}{now_s // 60}".encode()) / 2**32
 
 
-def gang_of(found: JsonObject, pods: Sequence[JsonObject]) -> Gang | None:
+def gang_of(found: JsonObject, pods: Sequence[JsonObject], timeout_s: float = START_TIMEOUT_S) -> Gang | None:
     """The gang of an object of the cluster; None where it is none of those that are made suspended.
 
     Args:
         found: The object.
         pods: Its pods.
+        timeout_s: How long it may try.
     """
     nodes = text(found, "metadata", "annotations", queue_reasons.GANG)
     if not nodes.isdigit():
@@ -173,5 +179,5 @@ def gang_of(found: JsonObject, pods: Sequence[JsonObject]) -> Gang | None:
     stuck = [told for told in map(scheduling_reasons.of_pod, living) if told]
     return Gang(
         text(found, "metadata", "name"), text(found, "metadata", "creationTimestamp"), int(nodes), placed,
-        queue_reasons.is_suspended(found), stuck[0] if stuck else "", len(living) < len(pods),
+        queue_reasons.is_suspended(found), stuck[0] if stuck else "", len(living) < len(pods), timeout_s,
     )  # fmt: skip

@@ -60,7 +60,7 @@ class GangKeeper(Keeper):
         if job.nodes == 1:
             return None
         found = self._view.object_of(job)
-        return None if found is None else gang_gate.gang_of(found, self._view.pods_of(job))
+        return None if found is None else gang_gate.gang_of(found, self._view.pods_of(job), job.start_timeout_s)
 
     async def _do(self, job: TrackedJob, step: Step) -> None:
         if step.action is Action.GIVE_UP:

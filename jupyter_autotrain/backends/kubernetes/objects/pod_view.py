@@ -17,6 +17,7 @@ _SPEC = ("nodeName", "schedulingGates")
 _STATUS = ("phase", "reason", "message")
 _CONTAINER = ("name", "image", "resources")
 _CONTAINER_STATUS = ("name", "image", "state", "lastState")
+SET_UP = "PodReadyToStartContainers"  # a condition: its volumes are mounted, its network is there (from 1.29 on)
 _LEFT_OUT_OF_SPEC = (
     "template", "selector", "pytorchReplicaSpecs", "tfReplicaSpecs", "mpiReplicaSpecs", "paddleReplicaSpecs"
 )  # fmt: skip
@@ -39,12 +40,14 @@ def slim_pod(pod: JsonObject) -> JsonObject:
 def _pod_status(pod: JsonObject) -> JsonObject:
     """How a pod stands, without the conditions that only say that all is well."""
     kept: dict[str, JsonValue] = {**_only(_STATUS, part(pod, "status"))}
-    kept["conditions"] = [
-        one for one in items(pod, "status", "conditions") if one.get("reason") or one.get("status") != "True"
-    ]
+    kept["conditions"] = [one for one in items(pod, "status", "conditions") if _is_read(one)]
     for name in ("initContainerStatuses", "containerStatuses"):
         kept[name] = [_only(_CONTAINER_STATUS, one) for one in items(pod, "status", name)]
     return _only(kept, kept)
+
+
+def _is_read(condition: JsonObject) -> bool:
+    return bool(condition.get("reason")) or condition.get("status") != "True" or condition.get("type") == SET_UP
 
 
 def slim_object(found: JsonObject) -> JsonObject:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Protocol
 
 from jupyter_autotrain.core.json import JsonObject, JsonValue
@@ -121,16 +122,25 @@ class WorkloadRequest:
         return {**found, "annotations": dict(self.annotations)} if self.annotations else found
 
 
+class Obstacle(IntEnum):
+    """What keeps a trial from starting, the worse the greater."""
+
+    NONE = 0  # it goes on by itself: it is being started, or waits for its turn or for room that others use
+    FAULT = 1  # waiting does not help, but somebody may mend it: `start_timeout` says for how long
+    LASTING = 2  # its object is wrong, and cannot be changed
+
+
 @dataclass(frozen=True, slots=True)
 class WorkloadState:
     """The state of a trial, as its object and pods tell it.
 
     `state` is PREPARING, RUNNING or final; `reason` is in a user's words: before the end what the trial waits for, as
-    the rest of a sentence that begins with the trial.
+    the rest of a sentence that begins with the trial. `obstacle` says, of one that is PREPARING, whether to wait helps.
     """
 
     state: TrialState
     reason: str = ""
+    obstacle: Obstacle = Obstacle.NONE
 
 
 class Workload(Protocol):

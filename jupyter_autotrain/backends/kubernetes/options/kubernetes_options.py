@@ -160,7 +160,11 @@ class KubernetesOptions(Section):
     )
     start_timeout: Duration = Field(
         default=defaults.START_TIMEOUT_S,
-        description="How long a trial on several nodes may hold some of them while others are missing.",
+        description=(
+            "How long a trial may be kept from starting by what waiting does not mend (no such image, volume or "
+            "Secret, no node that fits), or try to get several nodes at once; queues and room that others use do not "
+            "count."
+        ),
         examples=["30m"],
     )
     reuse: Annotated[int, Field(ge=0, le=10_000), AS_INTEGER, BeforeValidator(_pods)] = Field(

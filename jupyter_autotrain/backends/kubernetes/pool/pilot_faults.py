@@ -8,7 +8,7 @@ from jupyter_autotrain.backends.kubernetes.following.cluster_view import Cluster
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 
@@ -56,7 +56,7 @@ class PilotFaults:
         for pilot in pilots:
             pods = self._pods(pilot)
             events = self._view.events_about(naming.name_of(pilot), pods)
-            if told := trial_reasons.waiting(pods, events, pilot):
+            if told := start_reasons.preparing(pods, events, pilot).reason:
                 return told
         return ""
 

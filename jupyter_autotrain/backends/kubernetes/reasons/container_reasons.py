@@ -14,12 +14,13 @@ _UNREACHABLE = ("no such host", "dial tcp", "timeout", "timed out", "connection 
 _PULL = frozenset({"ErrImagePull", "ImagePullBackOff", "RegistryUnavailable"})
 _CANNOT_RUN = frozenset({"ContainerCannotRun", "StartError", "RunContainerError", "CreateContainerError"})
 _ORDINARY = frozenset({"ContainerCreating", "PodInitializing", ""})
+_INVALID_IMAGE = "InvalidImageName"
 _COMMAND = re.compile(r'exec: "([^"]+)"')
 _WORDS = re.compile(r"(?:^|: )(?:rpc error: )?(?:code = \w+ )?(?:desc = )?")
 
 
 def waiting(pod: JsonObject) -> str:
-    """What keeps a container of a pod from starting; "" for nothing unusual."""
+    """Return what keeps a container of a pod from starting; "" for nothing unusual."""
     for status in statuses(pod):
         waits = part(status, "state", "waiting")
         reason = text(waits, "reason")
@@ -30,7 +31,12 @@ def waiting(pod: JsonObject) -> str:
             return f"waits: {cannot_run(message)}"
         if reason not in _ORDINARY:
             return _other(reason, message, status)
-    return _init_container(pod)
+    return ""
+
+
+def is_lasting(pod: JsonObject) -> bool:
+    """Whether a container can never start, since the pod itself is wrong."""
+    return any(text(status, "state", "waiting", "reason") == _INVALID_IMAGE for status in statuses(pod))
 
 
 def statuses(pod: JsonObject) -> list[JsonObject]:
@@ -110,7 +116,7 @@ def _other(reason: str, message: str, status: JsonObject) -> str:
     if reason == "CreateContainerConfigError":
         hint = "it was deleted, or a name in the profile is wrong" if "not found" in message else "correct the profile"
         return f"waits for what its container {name} needs: {told} ({hint})"
-    if reason == "InvalidImageName":
+    if reason == _INVALID_IMAGE:
         return f"never starts: {text(status, 'image') or 'its image'} is no name of an image; correct `image`"
     if reason == "ErrImageNeverPull":
         return f"waits for its image {text(status, 'image')}: its node has none, and `image_pull_policy` is Never"
@@ -128,7 +134,8 @@ def _image(pod: JsonObject, name: str) -> str:
     return ""
 
 
-def _init_container(pod: JsonObject) -> str:
+def running_init_container(pod: JsonObject) -> str:
+    """Return which init container a pod waits for; "" for none."""
     for status in items(pod, "status", "initContainerStatuses"):
         if "running" in part(status, "state"):
             return f"waits for its init container {text(status, 'name')}, which runs on {text(pod, 'spec', 'nodeName')}"

@@ -10,6 +10,9 @@ from jupyter_autotrain.core.json import JsonObject
 _SUMMARY = re.compile(r"(\d+)/(\d+) nodes are available: (.*)", re.DOTALL)
 # What follows the nodes' reasons: dynamic resource allocation (from 1.34 on), then preemption.
 _REST = re.compile(r"[.,]? (?:no new claims to deallocate|preemption:).*", re.DOTALL)
+_HOPELESS = re.compile(r"(\d+) Preemption is not helpful for scheduling")
+_OF_OTHERS = ("Insufficient ", "Too many pods", "affinity rules", "topology spread", "free ports")
+_CLAIM = re.compile(r'persistentvolumeclaim "([^"]+)" not found')
 _OLD_TAINT = ", that the pod didn't tolerate"
 _COUNTED = re.compile(r"(\d+) (.*)", re.DOTALL)
 _TAINT = re.compile(r"\{([^:}]+):? ?([^}]*)\}")
@@ -33,25 +36,50 @@ _PARTS = (
 
 def of_pod(pod: JsonObject) -> str:
     """The rest of a sentence that begins with the trial; "" when the pod has a node, or nobody has looked yet."""
+    told = _condition(pod)
+    if told.get("reason") == "SchedulingGated":
+        gates = ", ".join(text(gate, "name") for gate in items(pod, "spec", "schedulingGates"))
+        return f"waits behind a scheduling gate of its pod ({gates or 'unnamed'})"
+    return sentence(text(told, "message"), pod) if told else ""
+
+
+def _condition(pod: JsonObject) -> JsonObject:
+    """Return the condition by which the scheduler says that a pod has no node; empty where it has one."""
     for condition in items(pod, "status", "conditions"):
-        if condition.get("type") != "PodScheduled" or condition.get("status") != "False":
-            continue
-        if condition.get("reason") == "SchedulingGated":
-            gates = ", ".join(text(gate, "name") for gate in items(pod, "spec", "schedulingGates"))
-            return f"waits behind a scheduling gate of its pod ({gates or 'unnamed'})"
-        return sentence(text(condition, "message"), pod)
-    return ""
+        if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
+            return condition
+    return {}
+
+
+def waits_for_others(pod: JsonObject) -> bool:
+    """Return whether the end of other pods may give a pod its node; else no node can take it, however empty."""
+    told = _condition(pod)
+    message = text(told, "message")
+    summary = _SUMMARY.match(message)
+    if told.get("reason") == "SchedulingGated" or summary is None:
+        return _CLAIM.search(message) is None
+    return not _is_hopeless(message, summary[2]) and any(words in summary[3] for words in _OF_OTHERS)
+
+
+def _is_hopeless(message: str, nodes: str) -> bool:
+    """Whether the scheduler says of all nodes that no pod which went would help."""
+    hopeless = _HOPELESS.search(message)
+    return hopeless is not None and hopeless[1] == nodes
 
 
 def sentence(message: str, pod: JsonObject) -> str:
     """The scheduler's message in a user's words; one that is not known is passed on as it is."""
     plain = _REST.sub("", message.replace(_OLD_TAINT, "")).strip().rstrip(".")
+    if claim := _CLAIM.search(plain):
+        return f"waits for its volume: there is no PVC {claim[1]} in its namespace; make it, or correct the profile"
     match = _SUMMARY.match(plain)
     if match is None:
         return f"waits for a node: {plain}" if plain else "waits for a node"
     free, total, rest = match.groups()
     whys = [_why(each.strip(), pod) for each in rest.rstrip(".").split(", ")]
     nodes = "1 node" if total == "1" else f"{total} nodes"
+    if _is_hopeless(message, total):
+        return f"waits for a node that fits: none of {nodes} could take it, however empty ({'; '.join(whys)})"
     return f"waits for a node with room: {free} of {nodes} can take it ({'; '.join(whys)})"
 
 

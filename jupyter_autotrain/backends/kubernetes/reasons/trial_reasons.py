@@ -1,7 +1,4 @@
-"""What a trial waits for, and why it ended, in a user's words: from its object, its pods and their events. Pure.
-
-Before the end a reason is the rest of a sentence that begins with the trial; afterwards it is whole sentences.
-"""
+"""Why a trial ended, in whole sentences of a user's words: from its object and its pods. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +6,10 @@ from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, number, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.reasons import container_reasons, queue_reasons, scheduling_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import container_reasons
 from jupyter_autotrain.backends.kubernetes.reasons.container_reasons import short
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
-
-server_message = queue_reasons.server_message
 
 TIMEOUT = "jupyter-autotrain/timeout"  # an annotation: the limit that the header names, in seconds
 _EVICTED = "Evicted: the node ran short of something. {message}"
@@ -43,26 +38,6 @@ _POD_REASONS = {
         "Timeout: the trial ran longer than its limit (`timeout:` in the header). {message}",
     ),
 }
-_REFUSED_EVENTS = frozenset({"FailedCreate", "FailedCreatePod", "TrainJobResourcesCreationFailed"})
-_VOLUME_EVENTS = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed"})
-
-
-def waiting(pods: Sequence[JsonObject], events: Sequence[JsonObject] = (), found: JsonObject | None = None) -> str:
-    """What a trial waits for that has not begun; "" when there is nothing to tell.
-
-    Args:
-        pods: Its pods, as far as there are any.
-        events: Those of its object and its pods; without them a quota and a volume may stay unexplained.
-        found: Its object.
-    """
-    queued = queue_reasons.queued(found, events) if found is not None else ""
-    if queued:
-        return queued
-    for pod in pods:
-        told = scheduling_reasons.of_pod(pod) or _with_registry(pod, events) or container_reasons.waiting(pod)
-        if told:
-            return _counted(told, pods)
-    return _from_events(events) or _starting(pods)
 
 
 def ended(pods: Sequence[JsonObject]) -> WorkloadState | None:
@@ -158,49 +133,3 @@ def _without_container(pod: JsonObject, message: str) -> WorkloadState | None:
     reason = text(pod, "status", "reason")
     told = f"{reason}: {message}" if reason and message else reason or message or "the cluster gives no reason"
     return WorkloadState(TrialState.FAILED, f"Its pod failed: {told}.")
-
-
-def _with_registry(pod: JsonObject, events: Sequence[JsonObject]) -> str:
-    """A pull that is backed off tells no more than that; the registry's words are in an earlier event."""
-    told = container_reasons.waiting(pod)
-    if "its image" not in told or "The registry says" in told:
-        return ""
-    for event in reversed(events):
-        words = text(event, "message")
-        if text(event, "reason") == "Failed" and words.startswith("Failed to pull image") and _is_about(event, pod):
-            image, _, rest = words.removeprefix("Failed to pull image ").partition(": ")
-            return container_reasons.image_pull(image.strip('"'), rest)
-    return ""
-
-
-def _is_about(event: JsonObject, pod: JsonObject) -> bool:
-    return text(event, "involvedObject", "name") == text(pod, "metadata", "name")
-
-
-def _counted(told: str, pods: Sequence[JsonObject]) -> str:
-    """Of several pods, how many have begun."""
-    begun = sum(1 for pod in pods if text(pod, "status", "phase") in {"Running", "Succeeded"})
-    return f"{told}; {begun} of its {len(pods)} pods have begun" if len(pods) > 1 else told
-
-
-def _from_events(events: Sequence[JsonObject]) -> str:
-    for event in reversed(events):
-        reason = text(event, "reason")
-        message = text(event, "message")
-        if reason in _REFUSED_EVENTS:
-            return f"waits: {server_message(message)}"
-        if reason in _VOLUME_EVENTS:
-            return f"waits for its volumes: {short(message)}"
-        if reason == "FailedCreatePodSandBox":
-            return f"waits for its node to set it up: {short(message)}"
-    return ""
-
-
-def _starting(pods: Sequence[JsonObject]) -> str:
-    pending = [pod for pod in pods if text(pod, "status", "phase") in {"", "Pending"}]
-    if not pending:
-        return ""
-    nodes = sorted({text(pod, "spec", "nodeName") for pod in pending} - {""})
-    if not nodes:
-        return "waits for the scheduler to look at it"
-    return f"is being started on {', '.join(nodes)}: its image is pulled, its volumes are mounted"

@@ -13,7 +13,6 @@ from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, p
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import text
 from jupyter_autotrain.backends.kubernetes.objects.object_types import SECRETS
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.storage import shipping, trial_needs
 from jupyter_autotrain.backends.kubernetes.storage.agent_archive import agent_file, folder_file
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile, CodeObjects
@@ -62,8 +61,6 @@ class Session:
         self._owning = False
         self._own_window = BatchWindow(_OWN_WINDOW_S, _MOST_OWN_WINDOW_S)
         self._options = options
-        given = options.get("start_timeout")
-        self._start_timeout_s = float(given) if isinstance(given, int | float) else START_TIMEOUT_S
         self._ways: Shipping | None = None
 
     @property
@@ -114,9 +111,7 @@ class Session:
         namespace = self.namespace
         with self._lock:
             if self._tracker is None:
-                self._tracker = JobTracker(
-                    self.api, namespace, self.home, self._on_news, self._own_code, self._start_timeout_s
-                )  # fmt: skip
+                self._tracker = JobTracker(self.api, namespace, self.home, self._on_news, self._own_code)
             return self._tracker
 
     @property

@@ -208,6 +208,7 @@ class TrialProgram:
             "name": self.name, "namespace": self.namespace, "kind": kind.kind, "version": kind.version,
             "nodes": self.nodes, "workers": self.trial.resources.workers_per_node, "elastic": self.trial.elastic,
             "python": self.python, "fetch_limit_bytes": self.trial.fetch_limit_bytes,
+            "start_timeout_s": self.options.get("start_timeout", defaults.START_TIMEOUT_S),
             "pooled": isinstance(self.workload, PooledJobWorkload), "owns": self._owned_kinds(),
         }  # fmt: skip
         return JobRef(backend, self.trial.job_id, data)

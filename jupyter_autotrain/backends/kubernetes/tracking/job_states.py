@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.backends.kubernetes.tracking.job_tracking import JobTracker
+from jupyter_autotrain.backends.kubernetes.tracking.start_keeping import state_before_start
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core.backend import JobRef, JobStatus
@@ -47,17 +47,11 @@ def _made_anew(job: TrackedJob, tracker: JobTracker) -> str:
 
 def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     """Nothing has come of it yet."""
-    found = tracker.view.object_of(job)
-    pods = tracker.view.pods_of(job)
-    if found is None:
-        return JobStatus(ref, TrialState.PREPARING, "is being deleted" if pods or job.is_finishing else "")
-    told = job.workload.state(found, pods)
-    if told.state.is_final:
-        return JobStatus(ref, TrialState.PREPARING)
-    if job.waits_for:
-        return JobStatus(ref, TrialState.PREPARING, job.waits_for)
-    events = tracker.view.events_of(job) if told.state is TrialState.PREPARING else []
-    return JobStatus(ref, TrialState.PREPARING, (events and trial_reasons.waiting(pods, events, found)) or told.reason)
+    told = state_before_start(job, tracker.view)
+    if told is None:
+        goes = tracker.view.pods_of(job) or job.is_finishing
+        return JobStatus(ref, TrialState.PREPARING, "is being deleted" if goes else "")
+    return JobStatus(ref, TrialState.PREPARING, "" if told.state.is_final else job.waits_for or told.reason)
 
 
 def _final(ref: JobRef, status: Status) -> JobStatus:

@@ -20,11 +20,11 @@ from jupyter_autotrain.backends.kubernetes.gangs.gang_gate import GangGate
 from jupyter_autotrain.backends.kubernetes.gangs.gang_keeping import GangKeeper
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
 from jupyter_autotrain.backends.kubernetes.pool.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.tracking.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.tracking.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.tracking.owned_objects import OwnedObjects
+from jupyter_autotrain.backends.kubernetes.tracking.start_keeping import StartKeeper
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 
@@ -41,12 +41,11 @@ class JobTracker:
         home: The identity of the home.
         on_news: Takes the id of a job that something is new of.
         own_code: Tells the cluster which objects use the code that was sent.
-        start_timeout_s: How long a trial on several nodes may try to get them all.
     """
 
     def __init__(
         self, api: KubernetesApi, namespace: str, home: str, on_news: Callable[[str], None],
-        own_code: Callable[[], Coroutine[Any, Any, None]], start_timeout_s: float = START_TIMEOUT_S,
+        own_code: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:  # fmt: skip
         self.api = api
         self._on_news = on_news
@@ -58,7 +57,8 @@ class JobTracker:
         self.owned = OwnedObjects(api, namespace, home)
         self.view = ClusterView(api, namespace, home, self._pod_changed, self._object_changed)
         self.finisher = JobFinisher(api, self.view, self.deleter)
-        self.gangs = GangKeeper(api, self.view, self._all, self.consider, GangGate(start_timeout_s))
+        self.gangs = GangKeeper(api, self.view, self._all, self.consider, GangGate())
+        self.starts = StartKeeper(api, self.view, self._all, self.consider)
         self.pilots = PilotKeeper(api, self.view, self._all, self.consider, home)
 
     def _all(self) -> list[TrackedJob]:
@@ -91,6 +91,7 @@ class JobTracker:
         if not self._is_looking:
             self._is_looking = True
             self.start(self._look_again())
+            self.starts.begin()
         self.view.objects(job.workload.object_type)
         for pod in self.view.pods_of(job):
             self._notice_pod_made_again(job, pod)

@@ -18,13 +18,14 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, start_reasons, trial_reasons
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - AdaptDL mounts a volume of its own there
 _RANK_ANNOTATION = "adaptdl/rank"
+_WITHOUT_NODES = "waits for AdaptDL to give it nodes: none has room now for a replica of it"
 _LONGEST_NAME = 50  # host names are `<name>-<group>-<rank>`
 
 
@@ -81,7 +82,9 @@ class AdaptDLJob:
         restarts = number(found, "status", "group", default=-1)
         if phase in {"Running", "Stopping"} or restarts > 0 or (phase == "Pending" and restarts == 0):
             return WorkloadState(TrialState.RUNNING, "" if phase == "Running" else _rescaling(found))
-        return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods) or _without_pods(found))
+        if not pods and phase and not value(found, "status", "allocation"):
+            return WorkloadState(TrialState.PREPARING, _WITHOUT_NODES)
+        return start_reasons.preparing(pods, (), found, _without_pods(found))
 
 
 def _metadata(request: WorkloadRequest) -> JsonObject:
@@ -147,8 +150,6 @@ def _rescaling(found: JsonObject) -> str:
 def _without_pods(found: JsonObject) -> str:
     if not text(found, "status", "phase"):
         return "waits for AdaptDL's scheduler to look at it"
-    if not value(found, "status", "allocation"):
-        return "waits for AdaptDL to give it nodes: none has room now for a replica of it"
     return "waits for AdaptDL to make its pods"
 
 
@@ -156,7 +157,7 @@ def _failed(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
     message = text(found, "status", "message")
     if text(found, "status", "reason") == "PodCreationError":
         return WorkloadState(
-            TrialState.FAILED, f"AdaptDL could not make its pods: {trial_reasons.server_message(message)}"
+            TrialState.FAILED, f"AdaptDL could not make its pods: {queue_reasons.server_message(message)}"
         )
     return trial_reasons.ended(pods) or WorkloadState(
         TrialState.FAILED, f"AdaptDL says it failed: {message or 'no reason'}"

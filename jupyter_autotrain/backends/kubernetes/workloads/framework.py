@@ -24,7 +24,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     WorkloadState,
 )
 from jupyter_autotrain.backends.kubernetes.options.option_defaults import BARRIER_IMAGE, TASK_ROLE
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, start_reasons, trial_reasons
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
@@ -37,6 +37,7 @@ _FOLDER = "node-$(FC_TASKROLE_NAME)-$(FC_TASK_INDEX)"
 _PREPARING = frozenset({"", "AttemptCreationPending", "AttemptCreationRequested", "AttemptPreparing"})
 _STOPPED = frozenset({-210, -220, -230})
 _POD_DELETED = -101
+_HELD = "is held: the Framework's `executionType` is Create; somebody has to set it to Start"
 
 
 class Framework:
@@ -90,7 +91,9 @@ class Framework:
             return WorkloadState(TrialState.RUNNING)
         if attempt:
             return WorkloadState(TrialState.RUNNING, f"is begun again by FrameworkController (attempt {attempt + 1})")
-        return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods) or _without_pods(found))
+        if not pods and text(found, "spec", "executionType") == "Create":
+            return WorkloadState(TrialState.PREPARING, _HELD)
+        return start_reasons.preparing(pods, (), found, _without_pods(found))
 
 
 def task_statuses(found: JsonObject) -> list[JsonObject]:
@@ -197,8 +200,6 @@ def _add_variable(spec: dict[str, JsonValue], name: str, content: str) -> None:
 
 
 def _without_pods(found: JsonObject) -> str:
-    if text(found, "spec", "executionType") == "Create":
-        return "is held: the Framework's `executionType` is Create; somebody has to set it to Start"
     if not text(found, "status", "state"):
         return "waits for FrameworkController to look at it"
     return "waits for FrameworkController to make its pods"
@@ -243,5 +244,7 @@ def _container_status(kept: JsonObject) -> JsonObject:
 
 def _why(status: JsonObject, code: int) -> str:
     told = text(status, "diagnostics") or text(status, "trigger", "message") or text(status, "phrase")
+    if queue_reasons.is_refusal(told):
+        return f"FrameworkController could not make its pods: {queue_reasons.server_message(told)}."
     begin = f"A container of the trial exited with code {code}" if code > 0 else "FrameworkController ended the trial"
     return f"{begin}: {told}" if told else f"{begin}."

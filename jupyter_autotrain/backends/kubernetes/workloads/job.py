@@ -15,7 +15,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     WorkloadState,
 )
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.backends.kubernetes_pod import places
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
@@ -68,7 +68,7 @@ class JobWorkload:
         if failed := condition(found, "Failed"):
             return _failure(found, failed, pods)
         if condition(found, "Suspended") or not any(text(pod, "status", "phase") == "Running" for pod in pods):
-            return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods, (), found))
+            return start_reasons.preparing(pods, (), found, "waits for the cluster to make its pod")
         return WorkloadState(TrialState.RUNNING)
 
 

@@ -24,7 +24,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     WorkloadState,
 )
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
@@ -101,7 +101,7 @@ def state(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
         return WorkloadState(TrialState.RUNNING, "goes on without a lost node, which is made again")
     if condition(found, "Running"):
         return WorkloadState(TrialState.RUNNING)
-    return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods, found=found) or "waits for its pods")
+    return start_reasons.preparing(pods, (), found, "waits for its pods")
 
 
 def _failed(found: JsonObject, pods: Sequence[JsonObject], message: str) -> WorkloadState:

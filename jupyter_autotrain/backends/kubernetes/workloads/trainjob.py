@@ -18,7 +18,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     deadline_s,
 )
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.backends.kubernetes.workloads import training_operator
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import CONTAINER, GROUP, Runtime
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import TrainJobLayout
@@ -136,7 +136,7 @@ class TrainJobWorkload:
             return WorkloadState(TrialState.FAILED, told)
         if _is_running(found):
             return WorkloadState(TrialState.RUNNING)
-        return WorkloadState(TrialState.PREPARING, trial_reasons.waiting(pods, found=found) or "waits for its pods")
+        return start_reasons.preparing(pods, (), found, "waits for its pods")
 
 
 def _is_carried(container: JsonObject, name: str) -> bool:

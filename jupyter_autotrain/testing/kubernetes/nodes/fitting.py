@@ -104,4 +104,4 @@ def unschedulable_message(reasons: Sequence[Sequence[str]], preemption: str) -> 
     for reason in (reason for found in reasons for reason in found):
         counts[reason] = counts.get(reason, 0) + 1
     told = ", ".join(sorted(f"{count} {reason}" for reason, count in counts.items()))
-    return f"0/{len(reasons)} nodes are available: {told}. preemption: {preemption}"
+    return f"0/{len(reasons)} nodes are available: {told}. no new claims to deallocate, preemption: {preemption}"

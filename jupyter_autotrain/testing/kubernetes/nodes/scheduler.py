@@ -34,6 +34,10 @@ class NodeUse:
         """Whether a pod may run here, and there is only too little of something."""
         return all(reason.startswith(("Insufficient", "Too many")) for reason in self.misfits(pod))
 
+    def fits_when_empty(self, pod: Json) -> bool:
+        """Whether a pod could run here if no other did."""
+        return not fitting.lacking(pod, self.node, {}, 0)
+
     def add(self, pod: Json) -> None:
         """One more runs here."""
         self.pods.append(pod)
@@ -116,7 +120,7 @@ class Scheduler:
             return
         unbound = self._unbound_claim(pod)
         if unbound:
-            self.refuse(pod, f"0/{len(uses)} nodes are available: {unbound}. preemption: {_not_helpful(len(uses))}")
+            self.refuse(pod, f"0/{len(uses)} nodes are available: {unbound}. not found")
             return
         fits = [use for use in uses if not use.misfits(pod)]
         if fits:
@@ -171,7 +175,7 @@ class Scheduler:
         found = [(use, use.victims(pod)) for use in uses]
         possible = [(use, victims) for use, victims in found if victims]
         if not possible:
-            short = [use for use in uses if use.is_short(pod)]
+            short = [use for use in uses if use.is_short(pod) and use.fits_when_empty(pod)]
             return _not_helpful(count, len(short))
         use, victims = min(possible, key=lambda item: len(item[1]))
         going = any("deletionTimestamp" in other["metadata"] for other in use.pods)

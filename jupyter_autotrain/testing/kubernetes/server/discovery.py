@@ -9,7 +9,7 @@ from jupyter_autotrain.testing.kubernetes.objects.resources import Resource, Res
 from jupyter_autotrain.testing.kubernetes.objects.values import Json
 
 VERSION: Json = {
-    "major": "1", "minor": "34", "gitVersion": "v1.34.0", "gitCommit": "", "gitTreeState": "clean",
+    "major": "1", "minor": "36", "gitVersion": "v1.36.2", "gitCommit": "", "gitTreeState": "clean",
     "buildDate": "2025-01-01T00:00:00Z", "goVersion": "go1.24", "compiler": "gc", "platform": "linux/amd64",
 }  # fmt: skip
 REVIEWS = (

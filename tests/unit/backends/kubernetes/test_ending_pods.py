@@ -54,7 +54,7 @@ def look_twice(job: TrackedJob) -> list[tuple[Any, ...]]:
     pods = [pod("leaves", is_deleted=True), pod("stays", is_deleted=False)]
     view = SimpleNamespace(object_of=lambda _: SUSPENDED, pods_of=lambda _: pods)
     keeper = GangKeeper(
-        cast("KubernetesApi", api), cast("ClusterView", view), lambda: [job], lambda _: None, GangGate(60.0)
+        cast("KubernetesApi", api), cast("ClusterView", view), lambda: [job], lambda _: None, GangGate()
     )
 
     async def look() -> None:

@@ -1,9 +1,15 @@
 """What the conditions of a Job and its pods mean for a trial."""
 
+import json
+from pathlib import Path
+
+import pytest
+
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.core.states import TrialState
 from tests.unit.backends.kubernetes.pods import disruption, ended_container, pod
 
+RECORDED = json.loads((Path(__file__).parents[3] / "kubernetes" / "recorded" / "jobs.json").read_text())
 FAILED = [
     {"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded", "message": "Job has reached the limit"}
 ]
@@ -33,3 +39,14 @@ def test_a_pod_that_failed_by_itself_fails_the_trial():
 
 def test_a_pod_that_the_cluster_took_tells_so():
     assert state(pod("Failed", conditions=disruption("PreemptionByScheduler"))).state is TrialState.PREEMPTED
+
+
+@pytest.mark.parametrize("job", RECORDED, ids=lambda job: job["name"])
+def test_a_recorded_job_has_ended_by_its_last_condition_and_not_by_its_first(job):
+    first, last = job["status"]["conditions"]
+    ended = JobWorkload().state(job, [])
+    expected = {"Complete": TrialState.SUCCEEDED, "Failed": TrialState.PREEMPTED}  # its pods are gone
+    assert ended.state is expected[last["type"]]
+    assert last["message"] in ended.reason or ended.state is TrialState.SUCCEEDED
+    before = {**job, "status": {**job["status"], "conditions": [first]}}
+    assert not JobWorkload().state(before, []).state.is_final

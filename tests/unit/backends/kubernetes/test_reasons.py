@@ -2,7 +2,8 @@
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, trial_reasons
+from jupyter_autotrain.backends.kubernetes.objects.workload import Obstacle
+from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, start_reasons, trial_reasons
 from jupyter_autotrain.core.states import TrialState
 from tests.unit.backends.kubernetes.pods import (
     disruption,
@@ -21,7 +22,7 @@ NO_ROOM = (
 
 
 def waits(*pods, **more):
-    return trial_reasons.waiting(list(pods), **more)
+    return start_reasons.preparing(list(pods), **more).reason
 
 
 def test_an_unschedulable_pod_is_told_with_the_numbers_of_the_scheduler():
@@ -171,6 +172,33 @@ def test_of_several_pods_it_says_how_many_have_begun():
 )
 def test_what_only_an_event_says_is_found_there(reason, message, expected):
     assert expected in waits(events=[event(reason, message)])
+
+
+def test_a_refusal_that_is_older_than_a_pod_and_a_mount_that_was_mended_are_not_told():
+    made = pod(node="n1", containers=[waiting_container("ContainerCreating")])
+    made["metadata"]["creationTimestamp"] = "2026-11-24T02:00:05Z"
+    refused = {**event("FailedCreate", 'pods "x" is forbidden: no'), "lastTimestamp": "2026-11-24T02:00:04Z"}
+    mount = event("FailedMount", 'MountVolume.SetUp failed: configmap "code" not found')
+    assert "waits for its volumes" in waits(made, events=[refused, mount])
+    made["status"]["conditions"] = [{"type": "PodReadyToStartContainers", "status": "True"}]
+    assert waits(made, events=[refused, mount]).startswith("is being started on n1")
+    refused["lastTimestamp"] = "2026-11-24T02:00:06Z"
+    assert "the cluster refuses its pods" in waits(made, events=[refused, mount])
+
+
+@pytest.mark.parametrize(
+    ("asked", "limited", "obstacle"),
+    [("pods=1", "pods=5", Obstacle.NONE), ("requests.cpu=2500m,pods=1", "requests.cpu=2,pods=5", Obstacle.FAULT)],
+)
+def test_a_quota_that_others_use_up_is_waited_for_and_one_that_is_too_small_is_an_obstacle(asked, limited, obstacle):
+    words = f"pods is forbidden: exceeded quota: q, requested: {asked}, used: pods=5, limited: {limited}"
+    assert start_reasons.preparing([], [event("FailedCreate", words)]).obstacle is obstacle
+
+
+def test_the_worst_of_several_pods_is_told():
+    queued = pod(conditions=unschedulable("0/1 nodes are available: 1 Insufficient memory."))
+    wrong = pod(node="n1", containers=[waiting_container("InvalidImageName")])
+    assert "never starts" in waits(queued, wrong)
 
 
 def test_an_object_that_kueue_holds_is_queued_with_kueues_words():
