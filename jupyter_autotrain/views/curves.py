@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.store import Store, TimedColumns, TrialValue
-from jupyter_autotrain.views.series import Floats, kept_rows
+from jupyter_autotrain.views.series import Floats, kept_rows, with_nulls
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,25 +31,25 @@ def curves_json(
         max_points: At least 4. Where the trials are too many for it, the last ones are left out.
 
     Returns:
-        `curves`: by trial its `trial`, `steps`, `values`, `times_s` (since the epoch) and `points` (how many were
-        reported); `left_out`: the trials that got no curve.
+        `curves`: by trial its `trial`, `steps`, `values` (null: a gap, NaN was reported), `times_s` (since the epoch)
+        and `points` (how many were reported); `left_out`: the trials that got no curve.
     """
     numbers = [number for number in store.trials_with(experiment_id, metric) if trials is None or number in trials]
     most = max_points // _LEAST_POINTS
     series = store.timed_series(experiment_id, metric, numbers[:most])
-    buckets = (max_points // max(len(series), 1) - 2) // 2
-    curves = [_curve(trial, pieces, buckets) for trial, pieces in series.items() if pieces]
+    most_each = max_points // max(len(series), 1)
+    curves = [_curve(trial, pieces, most_each) for trial, pieces in series.items() if pieces]
     return {"metric": metric, "curves": curves, "left_out": numbers[most:]}
 
 
-def _curve(trial: int, pieces: Sequence[TimedColumns], buckets: int) -> JsonObject:
+def _curve(trial: int, pieces: Sequence[TimedColumns], most: int) -> JsonObject:
     values = _joined([piece[2] for piece in pieces])
-    kept = kept_rows(values, buckets)
+    kept = kept_rows(values, most)
     return {
         "trial": trial,
         "points": len(values),
         "steps": _picked([piece[0].cast("q") for piece in pieces], kept),
-        "values": values[kept].tolist(),
+        "values": [*with_nulls(values[kept])],
         "times_s": _picked([piece[1].cast("d") for piece in pieces], kept),
     }
 
@@ -70,8 +70,8 @@ def _picked(columns: Sequence[Sequence[float]], kept: NDArray[np.intp]) -> list[
     return [columns[piece][row] for piece, row in zip(pieces, (kept - begins[pieces]).tolist(), strict=True)]
 
 
-def sparkline(store: Store, record: ExperimentRecord, values: Sequence[TrialValue]) -> list[float]:
-    """A curve of at most 40 points for a list: the values of all trials; of a single one its reports."""
+def sparkline(store: Store, record: ExperimentRecord, values: Sequence[TrialValue]) -> list[float | None]:
+    """Return a curve of at most 40 points for a list: the values of all trials; of a single one its reports."""
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
     objective = record.spec.objective
@@ -81,6 +81,4 @@ def sparkline(store: Store, record: ExperimentRecord, values: Sequence[TrialValu
     if len(values) == 1:
         pieces = [*store.timed_series(record.id, objective.metric, [values[0].number]).values()]
         heights = _joined([piece[2] for piece in pieces[0]]) if pieces else heights
-    kept = kept_rows(heights, SPARKLINE_POINTS // 2 - 1)
-    thinned: list[float] = heights[kept].tolist()
-    return thinned
+    return with_nulls(heights[kept_rows(heights, SPARKLINE_POINTS)])

@@ -16,7 +16,7 @@ from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.store import Columns
 from jupyter_autotrain.views.card_content import CardContent, without_paths
 from jupyter_autotrain.views.json_objects import strict
-from jupyter_autotrain.views.series import sampled
+from jupyter_autotrain.views.series import sampled, with_nulls
 
 MIME_TYPE: Final = "application/vnd.autotrain.run+json"
 VERSION: Final = 1
@@ -70,13 +70,13 @@ def _facts(content: CardContent) -> JsonObject:
 def _curves(
     content: CardContent, series: Mapping[str, Mapping[int, Columns]], most: int, points: int
 ) -> list[JsonValue]:
-    """The curves of the best trials, metric by metric: rows of metric, trial, steps and values to six digits."""
+    """Return the curves of the best trials: rows of metric, trial, steps and values to six digits (null: a gap)."""
     curves: list[JsonValue] = []
     order = [trial.number for trial in content.trials]
     for metric, by_trial in series.items():
         shown = [number for number in order if number in by_trial][:most]
         for trial, steps, values in sampled(by_trial, shown, points // len(series)):
-            rounded = [float(f"{value:.6g}") for value in values.tolist()]
+            rounded = [None if value is None else float(f"{value:.6g}") for value in with_nulls(values)]
             whole = [int(step) for step in steps.tolist()]
             name = cut(metric, _NAME_CHARACTERS)
             curves.append({"metric": name, "trial": trial, "steps": whole, "values": rounded})

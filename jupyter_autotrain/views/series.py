@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 Floats: TypeAlias = "NDArray[np.float64]"
 SeriesKey: TypeAlias = tuple[str, int, int]  # metric, trial, attempt
-_LEAST_BUCKETS = 8
+_LEAST_ROWS = 16  # of a curve in a picture
 
 
 @dataclass(slots=True)
@@ -53,47 +54,57 @@ def objective_first(spec: ExperimentSpec, metrics: Iterable[str]) -> list[str]:
 
 
 def sampled(series: Mapping[int, Columns], trials: Sequence[int], most_points: int) -> list[tuple[int, Floats, Floats]]:
-    """Trial, steps and values of the trials that have a series, in their order; about `most_points` in all."""
+    """Return trial, steps and values of the trials that have a series, in their order; about `most_points` in all."""
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
     chosen = [trial for trial in trials if trial in series]
-    buckets = max(most_points // max(len(chosen), 1) // 2, _LEAST_BUCKETS)
+    most = max(most_points // max(len(chosen), 1), _LEAST_ROWS)
     curves = []
     for trial in chosen:
-        steps, values = series[trial]
-        columns = np.frombuffer(steps, dtype=np.int64).astype(np.float64), np.frombuffer(values, dtype=np.float64)
-        curves.append((trial, *decimate(*columns, buckets)))
+        steps = np.frombuffer(series[trial][0], dtype=np.int64)
+        values = np.frombuffer(series[trial][1], dtype=np.float64)
+        rows = kept_rows(values, most)
+        curves.append((trial, steps[rows].astype(np.float64), values[rows]))
     return curves
 
 
-def decimate(steps: Floats, values: Floats, buckets: int) -> tuple[Floats, Floats]:
-    """Keep the least and the greatest value of each of `buckets` equal stretches; both ends stay too.
+def with_nulls(values: Floats) -> list[float | None]:
+    """Return the values for JSON, which has no NaN: null is a gap."""
+    return [value if math.isfinite(value) else None for value in values.tolist()]
 
-    Values that are not finite are left out. Nothing is lost that is seen at that width.
+
+def kept_rows(values: Floats, most: int) -> NDArray[np.intp]:
+    """Return the rows of at most `most` values that look like all of them, in order; `most` is at least 4.
+
+    Both ends stay, and the least and the greatest value of equal stretches. Of values that are no number, which every
+    view draws as a gap, one stays for each gap.
     """
-    chosen = kept_rows(values, buckets)
-    return steps[chosen], values[chosen]
-
-
-def kept_rows(values: Floats, buckets: int) -> NDArray[np.intp]:
-    """The indices of the values that `decimate` keeps, in order; at most 2 * `buckets` + 2."""
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
-    finite = np.flatnonzero(np.isfinite(values))
-    if len(finite) <= 2 * buckets:
-        return finite
-    if len(finite) < len(values):
-        values = values[finite]
-    return finite[_extremes(values, buckets)]
+    is_gap = ~np.isfinite(values)
+    if not is_gap.any():
+        rows = np.arange(len(values))
+    else:
+        goes_on = is_gap & np.append(False, is_gap[:-1])
+        goes_on[-1:] = False  # an axis reaches to the end of a curve, whatever it holds there
+        rows = np.flatnonzero(~goes_on)
+    return rows if len(rows) <= most else rows[_thinned(values[rows], most)]
 
 
-def _extremes(values: Floats, buckets: int) -> NDArray[np.intp]:
-    """The indices of both ends and of the extremes of each bucket, in order; all buckets at once, for long lists."""
+def _thinned(values: Floats, most: int) -> NDArray[np.intp]:
+    """Return the rows of both ends, and of extremes and a gap of each stretch; all at once, for long lists."""
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
+    is_gap = ~np.isfinite(values)
+    kinds = [is_gap] if most > 4 and is_gap.any() else []  # four: both ends and both extremes
+    buckets = max((most - 2) // (2 + len(kinds)), 1)
     rows = len(values)
     width = -(-rows // buckets)
-    filled = np.append(values, np.full(buckets * width - rows, values[-1])).reshape(buckets, width)
-    firsts = np.arange(buckets) * width
-    picks = [0], firsts + filled.argmin(axis=1), firsts + filled.argmax(axis=1), [rows - 1]
+    firsts = np.arange(-(-rows // width)) * width
+    least = np.where(is_gap, np.inf, values)
+    greatest = np.where(is_gap, -np.inf, values)
+    picks = [[0], [rows - 1]]
+    for score in (-least, greatest, *kinds):
+        filled = np.append(score, np.full(width * len(firsts) - rows, score.min())).reshape(-1, width)
+        picks.append(firsts + filled.argmax(axis=1))
     return np.unique(np.minimum(np.concatenate(picks), rows - 1)).astype(np.intp)

@@ -25,7 +25,7 @@ _BOTTOM = 20.0
 
 @dataclass(frozen=True, slots=True)
 class PlotCurve:
-    """One line: its points, and how it is drawn."""
+    """One line: its points, and how it is drawn; where a value is NaN, the line has a gap."""
 
     steps: Floats
     values: Floats
@@ -45,13 +45,20 @@ class _PlotArea:
     x: tuple[float, float]
     y: tuple[float, float]
 
-    def points(self, curve: PlotCurve) -> str:
+    def lines(self, curve: PlotCurve) -> list[list[str]]:
+        """Return the points of each line between two gaps."""
         import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
         across = self.left + (curve.steps - self.x[0]) / (self.x[1] - self.x[0]) * self.width
         values = np.clip(curve.values, *self.y)  # only values that no axis can span lie beyond the axis
         down = self.top + (self.y[1] - values) / (self.y[1] - self.y[0]) * self.height
-        return " ".join(f"{px:.4g},{py:.4g}" for px, py in zip(across, down, strict=True))
+        lines: list[list[str]] = [[]]
+        for px, py in zip(across.tolist(), down.tolist(), strict=True):
+            if math.isnan(py):
+                lines.append([])
+            else:
+                lines[-1].append(f"{px:.4g},{py:.4g}")
+        return [line for line in lines if line]
 
 
 def color_of(trial: int) -> str:
@@ -66,13 +73,13 @@ def dash_of(trial: int) -> str:
 
 def chart(title: str, curves: Sequence[PlotCurve], x: float, width: float, height: float) -> str:
     """One panel of an SVG, as a group moved to `x`; curves later in the list lie on top."""
-    shown = [curve for curve in curves if len(curve.values)]
+    shown = [curve for curve in curves if any(map(math.isfinite, curve.values.tolist()))]
     head = f'<g transform="translate({x:g} 0)"><text x="{_LEFT:g}" y="14" font-weight="600">{escape(cut(title, 40))}'
     if not shown:
         empty = f'<text x="{_LEFT:g}" y="{height / 2:g}" opacity=".6">no value yet</text>'
         return f"{head}</text>{empty}</g>"
     area = _plot_area(shown, width, height)
-    return f"{head}</text>{_axes(area)}{''.join(_line(area, curve) for curve in shown)}</g>"
+    return f"{head}</text>{_axes(area)}{''.join(_lines(area, curve) for curve in shown)}</g>"
 
 
 def document(panels: Sequence[str], width: float, height: float, label: str) -> str:
@@ -100,8 +107,10 @@ def _plot_area(curves: Sequence[PlotCurve], width: float, height: float) -> _Plo
 
 
 def _range(columns: Sequence[Floats], margin: float) -> tuple[float, float]:
-    low = _bounded(min(float(column.min()) for column in columns))
-    high = _bounded(max(float(column.max()) for column in columns))
+    import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
+
+    low = _bounded(min(float(np.nanmin(column)) for column in columns))
+    high = _bounded(max(float(np.nanmax(column)) for column in columns))
     if high - low <= max(abs(high) * 1e-9, _SMALLEST):
         pad = abs(high) * 0.1 if abs(high) > 10 * _SMALLEST else 1.0
         return low - pad, high + pad
@@ -128,14 +137,18 @@ def _axes(area: _PlotArea) -> str:
     return "".join(parts)
 
 
-def _line(area: _PlotArea, curve: PlotCurve) -> str:
-    if len(curve.values) == 1:
-        px, py = area.points(curve).split(",")
+def _lines(area: _PlotArea, curve: PlotCurve) -> str:
+    return "".join(_line(points, curve) for points in area.lines(curve))
+
+
+def _line(points: Sequence[str], curve: PlotCurve) -> str:
+    if len(points) == 1:
+        px, py = points[0].split(",")
         return f'<circle cx="{px}" cy="{py}" r="{1.5 + curve.width / 2:g}" fill="{curve.color}"/>'
     extra = f' opacity="{curve.opacity:g}"' if curve.opacity < 1 else ""
     if curve.dash:
         extra += f' stroke-dasharray="{curve.dash}"'
     return (
         f'<polyline fill="none" stroke="{curve.color}" stroke-width="{curve.width:g}" stroke-linejoin="round"{extra} '
-        f'points="{area.points(curve)}"/>'
+        f'points="{" ".join(points)}"/>'
     )

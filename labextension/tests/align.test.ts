@@ -36,6 +36,16 @@ test('a million points become two per pixel, and the extremes of each pixel stay
   assert.ok(values?.includes(-9));
 });
 
+test('a gap among a million points is a gap where it is wider than a pixel', () => {
+  const size = 1_000_000;
+  const x = Float64Array.from({ length: size }, (_, i) => i);
+  const y = new Float64Array(size).fill(1).fill(NaN, 500_000, 600_000);
+  y[10] = NaN;
+  const [, values = []] = align([{ x, y }], 0, size, 500);
+  assert.equal(values[0], 1);
+  assert.equal([...values].filter((value) => value === null).length, 50);
+});
+
 test('the nearest row is found, also before the first and after the last', () => {
   const column = Float64Array.of(0, 10, 20);
   assert.deepEqual(

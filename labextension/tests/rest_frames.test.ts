@@ -14,7 +14,7 @@ export function row(number: number, changes: Partial<TrialRow> = {}): TrialRow {
 
 test('numbers that JSON does not know come back as they were', () => {
   assert.deepEqual(['inf', '-inf', 1.5].map(numberOf), [Infinity, -Infinity, 1.5]);
-  assert.ok(Number.isNaN(numberOf('nan')));
+  assert.ok(Number.isNaN(numberOf('nan')) && Number.isNaN(numberOf(null)));
   assert.equal(trialOf(row(1, { value: '-inf' })).value, -Infinity);
 });
 
@@ -50,7 +50,7 @@ test('of many trials the best, the newest and the wanted ones are drawn', () => 
 
 test('curves take the place of those before, and a trial without one has none', () => {
   const store = new SeriesStore();
-  const rows = [{ trial: 1, points: 9, steps: [0, 8], values: [1, 'nan'], times_s: [5, 6] }];
+  const rows = [{ trial: 1, points: 9, steps: [0, 8], values: [1, null], times_s: [5, 6] }];
   store.replace(curvesOf('acc', [1, 2], rows));
   store.replace(curvesOf('acc', [1, 2], rows));
   const curve = store.metrics.get('acc')?.get(1);

@@ -177,12 +177,12 @@ def test_curves_of_many_trials_stay_below_the_limit_together(server, filler):
     assert [(curve["trial"], len(curve["steps"])) for curve in chosen["curves"]] == [(7, 200), (9, 200)]
 
 
-def test_values_that_are_no_numbers_are_left_out(server, filler):
+def test_values_that_are_no_numbers_are_a_gap(server, filler):
     filler.experiment("s3")
     filler.begin("s3", 1)
     filler.report("s3", 1, [1.0, math.nan, math.inf, 2.0])
     curve = server.get("/experiments/s3/series", metric="val_acc")["curves"][0]
-    assert (curve["values"], curve["points"]) == ([1.0, 2.0], 4)
+    assert (curve["values"], curve["points"]) == ([1.0, None, 2.0], 4)
     assert server.get("/experiments/s3/series", metric="unknown")["curves"] == []
 
 

@@ -54,12 +54,12 @@ export interface TrialRow {
   blocked_by: string;
 }
 
-/** Numbers that are not finite come as text. */
 export interface CurveRows {
   trial: number;
   points: number;
   steps: number[];
-  values: (number | string)[];
+  /** Null is a gap: NaN was reported. */
+  values: (number | null)[];
   times_s: number[];
 }
 

@@ -20,7 +20,8 @@ export interface Experiment {
   best: { trial: number; value: number } | null;
   trials: number;
   counts: Record<string, number>;
-  sparkline: number[];
+  /** Null is a gap. */
+  sparkline: (number | null)[];
   ended_s: number | null;
   took_s: number;
   eta_s: number | null;

@@ -1,7 +1,6 @@
 /** The runs that are compared: their results, and which trial of each is shown. */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
-import { lastNumber } from '../../widgets/lib/curves';
 import { h, setAttribute, setText } from '../../widgets/lib/dom';
 import { duration, number, stateWord } from '../../widgets/lib/format';
 import { swatch } from '../../widgets/lib/icons';
@@ -158,9 +157,7 @@ class RunRow {
 }
 
 function lastText(values: Float64Array | undefined): string {
-  if (!values) return '';
-  const row = lastNumber(values);
-  return row < 0 ? '' : number(values[row]);
+  return values?.length ? number(values.at(-1)) : '';
 }
 
 function trialsText(counts: Record<string, number>, trials: number): string {

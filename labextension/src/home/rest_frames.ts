@@ -62,10 +62,10 @@ export function curvesOf(
   return { metric, trials: [...trials], curves };
 }
 
-/** JSON has no infinity and no NaN: they come as `inf`, `-inf` and `nan`. */
-export function numberOf(value: number | string): number {
+/** JSON has no infinity and no NaN: values come as `inf`, `-inf` and `nan`, and null is a gap in a curve. */
+export function numberOf(value: number | string | null): number {
   if (typeof value === 'number') return value;
-  if (value === 'nan') return NaN;
+  if (value === null || value === 'nan') return NaN;
   return value.startsWith('-') ? -Infinity : Infinity;
 }
 

@@ -1,7 +1,6 @@
 /** Which axes parallel coordinates have: the parameters of trials, the last value of each metric, the objective. */
 
 import { secondsOf } from '../lib/columns';
-import { lastNumber } from '../lib/curves';
 import type { Json, Trial } from '../lib/frames';
 import type { Session } from '../lib/session';
 import type { Column } from './dimensions';
@@ -50,9 +49,6 @@ function parameterColumns(trials: readonly Trial[]): Column[] {
 }
 
 function metricColumn(session: Session, trials: readonly Trial[], name: string): Column {
-  const last = ({ number }: Trial): number | undefined => {
-    const values = session.curve(name, number)?.values;
-    return values?.[lastNumber(values)];
-  };
+  const last = ({ number }: Trial): number | undefined => session.curve(name, number)?.values.at(-1);
   return { key: `metric ${name}`, title: name, values: trials.map(last) };
 }

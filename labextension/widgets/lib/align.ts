@@ -13,7 +13,8 @@ const MOST_POINTS = 200_000;
 const MOST_CELLS = 600_000;
 
 /**
- * One x column and one column per curve. `undefined` is a step that a curve does not have, `null` a reported NaN.
+ * One x column and one column per curve. `undefined` is a step that a curve does not have, `null` a gap: NaN was
+ * reported.
  *
  * Few points are joined exactly. Above 200,000 in sight, each curve is reduced to the least and the greatest value
  * per pixel column of `[low, high]`: what is drawn is the same, and the cost is one pass over the points.
@@ -52,11 +53,11 @@ function isRising(steps: Float64Array): boolean {
 }
 
 function withGaps(values: Float64Array): CurveValues {
-  return values.some(Number.isNaN) ? Array.from(values, orNull) : values;
+  return values.every(Number.isFinite) ? values : Array.from(values, orNull);
 }
 
 function orNull(value: number): number | null {
-  return Number.isNaN(value) ? null : value;
+  return Number.isFinite(value) ? value : null;
 }
 
 function union(curves: Curve[]): Float64Array {
@@ -81,7 +82,7 @@ function envelope(curves: Curve[], low: number, high: number, pixels: number): T
 
 function extremes(series: Curve, low: number, width: number, pixels: number): CurveValues {
   const { x: steps, y: values } = series;
-  const column: (number | undefined)[] = new Array<number | undefined>(2 * pixels).fill(undefined);
+  const column = new Array<number | null | undefined>(2 * pixels).fill(undefined);
   const end = firstAtOrAbove(steps, low + pixels * width);
   let row = firstAtOrAbove(steps, low);
   for (let bucket = 0; bucket < pixels && row <= end; bucket++) {
@@ -90,8 +91,10 @@ function extremes(series: Curve, low: number, width: number, pixels: number): Cu
         ? Math.min(end + 1, steps.length)
         : firstAtOrAbove(steps, low + (bucket + 1) * width);
     const [least, greatest] = extremesBetween(values, row, next);
-    column[2 * bucket] = values[Math.min(least, greatest)];
-    column[2 * bucket + 1] = values[Math.max(least, greatest)];
+    if (least >= 0) {
+      column[2 * bucket] = values[Math.min(least, greatest)];
+      column[2 * bucket + 1] = values[Math.max(least, greatest)];
+    } else if (row < next) column[2 * bucket] = null;
     row = next;
   }
   return column;
@@ -103,6 +106,7 @@ function extremesBetween(values: Float64Array, from: number, to: number): [numbe
   let [low, high] = [Infinity, -Infinity];
   for (let row = from; row < to; row++) {
     const value = values[row] ?? NaN;
+    if (!Number.isFinite(value)) continue;
     if (value < low) [low, least] = [value, row];
     if (value > high) [high, greatest] = [value, row];
   }

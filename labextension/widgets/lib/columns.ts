@@ -1,6 +1,5 @@
 /** The columns of the trials table: which there are, which are shown, and what stands in them. */
 
-import { lastNumber } from './curves';
 import { duration, number, plain, stateWord } from './format';
 import type { Trial } from './frames';
 import { ACTIVE } from './frames';
@@ -104,15 +103,15 @@ function objectiveColumn({ trans }: Session, label: string): Column {
 }
 
 function metricColumn(session: Session, name: string): Column {
-  const last = (trial: Trial): number => {
-    const values = session.curve(name, trial.number)?.values ?? new Float64Array(0);
-    return values[lastNumber(values)] ?? NaN;
-  };
+  const last = (trial: Trial): number | undefined => session.curve(name, trial.number)?.values.at(-1);
   return {
     ...fixed(`metric ${name}`, 'right', name),
     title: session.trans.__('The last value of %1', name),
-    value: last,
-    text: (trial) => (Number.isNaN(last(trial)) ? '' : number(last(trial))),
+    value: (trial) => last(trial) ?? NaN,
+    text: (trial) => {
+      const value = last(trial);
+      return value === undefined ? '' : number(value);
+    },
   };
 }
 

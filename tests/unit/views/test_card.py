@@ -127,15 +127,27 @@ def test_a_card_of_two_hundred_curves_of_a_hundred_thousand_points_stays_below_t
 def test_decimation_keeps_every_spike_and_both_ends():
     values = np.zeros(50_000)
     values[[12_345, 40_000]] = 9.0, -9.0
-    steps, kept = series.decimate(np.arange(50_000.0), values, 50)
-    assert (kept.max(), kept.min(), steps[0], steps[-1]) == (9.0, -9.0, 0.0, 49_999.0)
-    assert len(kept) <= 102
+    rows = series.kept_rows(values, 102)
+    assert (values[rows].max(), values[rows].min(), rows[0], rows[-1]) == (9.0, -9.0, 0, 49_999)
+    assert len(rows) <= 102
 
 
-def test_values_that_are_not_numbers_leave_no_mark_in_the_picture():
-    curve = svg.PlotCurve(*series.decimate(np.arange(4.0), np.array([1.0, math.nan, math.inf, 2.0]), 8))
-    assert "nan" not in svg.chart("loss", [curve], 0, 300, 100)
-    assert "no value yet" in svg.chart("loss", [svg.PlotCurve(np.array([]), np.array([]))], 0, 300, 100)
+@pytest.mark.parametrize("points", [9, 90_000])
+def test_a_gap_in_a_curve_is_a_gap_in_its_picture_however_long_it_is(points):
+    values = np.linspace(1.0, 2.0, points)
+    values[points // 3 : points // 2] = math.nan
+    column = array("q", range(points)), array("d", values)
+    [(_, steps, kept)] = series.sampled({1: column}, [1], 400)
+    assert series.with_nulls(kept).count(None) == 1
+    drawn = svg.chart("loss", [svg.PlotCurve(steps, kept)], 0, 300, 100)
+    assert drawn.count("<polyline") == 2
+    assert "nan" not in drawn
+
+
+def test_a_curve_of_no_number_is_not_drawn():
+    for values in ([], [math.nan, math.nan]):
+        curve = svg.PlotCurve(np.arange(float(len(values))), np.array(values))
+        assert "no value yet" in svg.chart("loss", [curve], 0, 300, 100)
 
 
 def test_ticks_are_round_and_within_the_range():
