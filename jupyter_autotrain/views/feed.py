@@ -40,13 +40,13 @@ _TRIAL_FIELDS: Final = ("number", "state", "params", "value", "attempt", "starte
 
 @dataclass(frozen=True, slots=True)
 class FeedFrame:
-    """One message to a view; `content` as drawn above."""
+    """One message to a view; `content` as drawn above, `ended` the experiment where it has ended."""
 
     content: JsonObject
     steps: bytes = b""
     values: bytes = b""
     times: bytes = b""
-    final: bool = False
+    ended: ExperimentRecord | None = None
 
     @property
     def buffers(self) -> list[bytes]:
@@ -94,7 +94,7 @@ class Feed:
             "trials": [_trial_json(trial, labels.get(trial.number, "")) for trial in changed],
             **self._changed_notes(is_final=record.state.is_final),
         }
-        return _frame(content, blocks(chunks, self._rows), final=record.state.is_final)
+        return _frame(content, blocks(chunks, self._rows), record if record.state.is_final else None)
 
     def _is_news(self, trial: TrialRecord, labels: Mapping[int, str]) -> bool:
         is_moved = self._labels.get(trial.number) != labels.get(trial.number)
@@ -123,17 +123,17 @@ def snapshot(
 ) -> FeedFrame:
     """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that continues it."""
     whole = Feed(store, experiment_id, manager_fault).delta(now_s)
-    return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.final)
+    return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.ended)
 
 
-def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], *, final: bool) -> FeedFrame:
+def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], ended: ExperimentRecord | None) -> FeedFrame:
     series: list[JsonValue] = [[*key, block.first, block.rows] for key, block in found.items()]
     return FeedFrame(
         {**content, "series": series},
         _joined(block.steps for block in found.values()),
         _joined(block.values for block in found.values()),
         _joined(block.times for block in found.values()),
-        final,
+        ended,
     )
 
 

@@ -1,14 +1,16 @@
-"""One thread per live view: reads the store, sends what is new, ends with the experiment or the view."""
+"""One thread per live view: reads the store and sends what is new, also of an experiment that is begun again."""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.feed import Feed, FeedFrame, snapshot
@@ -18,6 +20,7 @@ _POLL_S: Final = 0.02
 _PERIOD_S: Final = 0.1
 _HEARTBEAT_S: Final = 2.0
 _LOG_PERIOD_S: Final = 0.5
+_REST_S: Final = 1.0
 
 Send = Callable[[JsonObject, list[bytes]], None]
 
@@ -29,7 +32,7 @@ class FeedSender:
         store: The store.
         experiment_id: The experiment.
         send: Gives a message with its buffers to the front end; called on the sender's thread.
-        ended: Called once, on the sender's thread, after the last frame of an experiment that has ended.
+        ended: Called on the sender's thread after the last frame of an experiment that has ended, each time it ends.
         manager_fault: As of `Feed`.
     """
 
@@ -48,6 +51,7 @@ class FeedSender:
         self._manager_fault = manager_fault
         self._feed = Feed(store, experiment_id, manager_fault)
         self._stopped = threading.Event()
+        self._ended_as: ExperimentRecord | None = None  # as it was shown last, where it has ended
         self._log: tuple[JsonObject, LogTailReader] | None = None
         self._log_size = -1
         self._frame_lock = threading.Lock()  # frames are sent in the order in which they were read
@@ -64,9 +68,17 @@ class FeedSender:
         """Whether it still follows the experiment."""
         return self._thread.is_alive()
 
-    def start(self) -> None:
-        """Take the state that the front end gets with the view, then follow."""
-        self._feed.delta(time.time())
+    def start(self, *, is_ended: bool = False) -> None:
+        """Take the state that the front end gets with the view, then follow.
+
+        Args:
+            is_ended: Whether the experiment had ended before anything of it was read to be shown: then only what
+                happens to it afterwards is news.
+        """
+        if is_ended:
+            self._ended_as = self._store.experiment(self._id)
+        else:
+            self._feed.delta(time.time())
         self._thread.start()
 
     def stop(self) -> None:
@@ -86,10 +98,18 @@ class FeedSender:
         self._send_log()
 
     def _run(self) -> None:
+        while not self._stopped.is_set():
+            if self._ended_as is None:
+                self._follow()
+            else:
+                self._rest(self._ended_as)
+
+    def _follow(self) -> None:
+        """Send what is new until the experiment has ended."""
         seen = -1
         sent_s = 0.0
         log_s = 0.0
-        while not self._stopped.is_set():
+        while self._ended_as is None and not self._stopped.wait(_POLL_S):
             now_s = time.monotonic()
             if now_s - log_s >= _LOG_PERIOD_S:
                 log_s = now_s
@@ -99,21 +119,29 @@ class FeedSender:
                 if version != seen or now_s - sent_s >= _HEARTBEAT_S:
                     seen = version
                     sent_s = now_s
-                    if self._send_delta().final:
-                        break
+                    self._send_delta()
             except AutotrainError:
                 # The experiment was deleted, or the disk fails: the view keeps its last state and this tries again.
                 self._stopped.wait(_HEARTBEAT_S)
-            self._stopped.wait(_POLL_S)
         if not self._stopped.is_set():
             self._send_log()
-            self._ended()
+            with suppress(AutotrainError):  # as above
+                self._ended()
 
-    def _send_delta(self) -> FeedFrame:
+    def _rest(self, shown: ExperimentRecord) -> None:
+        """Wait until something happens to an experiment that has ended: it is begun again, or its name changes."""
+        record = shown
+        while record == shown and not self._stopped.wait(_REST_S):
+            self._send_log()
+            with suppress(AutotrainError):  # as above
+                record = self._store.experiment(self._id)
+        self._ended_as = None
+
+    def _send_delta(self) -> None:
         with self._frame_lock:
             frame = self._feed.delta(time.time())
             self._send_frame(frame)
-        return frame
+        self._ended_as = frame.ended
 
     def _send_frame(self, frame: FeedFrame) -> None:
         self._send({"kind": "frame", **frame.content}, frame.buffers)

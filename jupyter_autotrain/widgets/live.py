@@ -38,8 +38,8 @@ class LiveView(anywidget.AnyWidget):
 
     Args:
         experiment: The experiment.
-        is_ended: Whether it had ended before anything of it was read to be shown: then there is nothing to follow.
-        ended: Called once after the last frame, when the experiment ends while it is shown.
+        is_ended: Whether it had ended before anything of it was read to be shown.
+        ended: Called after the last frame when the experiment ends while it is shown, and when it ends again.
         folded: True to show one line first, which unfolds to the view.
     """
 
@@ -56,8 +56,7 @@ class LiveView(anywidget.AnyWidget):
         self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, self._manager_fault)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
-        if not is_ended:
-            self._sender.start()
+        self._sender.start(is_ended=is_ended)
 
     def get_state(self, key: object = None, drop_defaults: bool = False) -> dict[str, Any]:
         """The state for a front end that attaches, with the snapshot of the experiment."""

@@ -223,6 +223,7 @@ export class Session {
     const complete = this.series.take(frame.series, rows);
     const missed = this.#seq >= 0 && frame.seq > this.#seq + 1;
     this.#seq = Math.max(this.#seq, frame.seq);
+    if (this.experiment?.final && !frame.experiment.final) this.receipt = ''; // of the end before
     this.experiment = frame.experiment;
     this.#arrived_ms = performance.now();
     this.warnings = frame.warnings ?? this.warnings;

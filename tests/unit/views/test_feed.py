@@ -1,6 +1,7 @@
 """What views receive: everything once, in order, and nothing is missed."""
 
 import math
+import queue
 import threading
 import time
 
@@ -151,7 +152,41 @@ def test_a_sender_sends_the_last_row_before_it_ends_with_the_experiment(store):
     assert inbox.messages[-1][0]["experiment"]["state"] == "SUCCEEDED"
     assert sum(len(buffers[0]) for _, buffers in inbox.messages) == 16
     assert [content["seq"] for content, _ in inbox.messages] == list(range(2, sender.seq + 1))
+    sender.stop()
     assert wait_until(lambda: not sender.alive)
+
+
+def begin_again(store):
+    store.begin_retry("e1", 200.0)
+    for state in (TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING):
+        store.change_state("e1", 1, state, 200.0)
+
+
+@pytest.mark.parametrize("is_ended", [False, True])
+def test_an_experiment_that_is_begun_again_is_followed_to_its_next_end(store, is_ended):
+    begin(store, 1)
+    if is_ended:
+        end(store)
+    inbox = Inbox()
+    ended = queue.SimpleQueue()
+    sender = FeedSender(store, "e1", inbox, lambda: ended.put(True))
+    sender.start(is_ended=is_ended)
+    if not is_ended:
+        end(store)
+        ended.get(timeout=60)
+    begin_again(store)
+    inbox.wait(lambda content: any(trial["attempt"] == 2 for trial in content["trials"]))
+    end(store)
+    ended.get(timeout=60)
+    assert inbox.messages[-1][0]["experiment"]["state"] == "CANCELLED"
+    assert ended.empty()
+    sender.stop()
+    assert wait_until(lambda: not sender.alive)
+
+
+def end(store):
+    store.change_state("e1", 1, TrialState.CANCELLED, 105.0)
+    store.close_experiment("e1", 106.0)
 
 
 def test_a_sender_flushes_at_most_ten_times_a_second(store):

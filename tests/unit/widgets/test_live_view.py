@@ -13,7 +13,6 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.widgets.live import LiveView
 
 HELD_S = 0.3
@@ -90,7 +89,8 @@ def test_an_experiment_that_ends_while_its_view_opens_is_shown_as_ended(running,
 
 def test_an_experiment_that_ends_while_a_front_end_attaches_is_shown_as_ended(running, monkeypatch):
     monkeypatch.setattr(comm, "create_comm", FrontEnd)
-    view = LiveView(running, lambda: None, is_ended=False)
+    ended = threading.Event()
+    view = LiveView(running, ended.set, is_ended=False)
     front_end = view.comm
 
     def end_meanwhile():
@@ -99,6 +99,6 @@ def test_an_experiment_that_ends_while_a_front_end_attaches_is_shown_as_ended(ru
 
     front_end.meanwhile = end_meanwhile
     front_end.attach(-1)
-    wait_until(lambda: not view._sender.alive, "the end of the view's sender")
+    assert ended.wait(HELD_S + 5)
     assert front_end.state == "SUCCEEDED"
     view.close()
