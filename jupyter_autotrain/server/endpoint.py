@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, BinaryIO, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -13,6 +14,11 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.server.context import ServerContext
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
+WRITTEN_BY_A_TRIAL: Final[Mapping[str, str]] = MappingProxyType(
+    {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
+)
+"""Headers of what a trial wrote: where a browser is led to it as a page, nothing in it runs or loads."""
+
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
@@ -36,12 +42,13 @@ class TrialAsked(ExperimentAsked):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with; `content` is JSON, or bytes of the given type."""
+    """What a request is answered with: `content` is JSON, or bytes of the given type; a `file` is sent after it."""
 
     content: JsonValue | bytes
     status: int = 200
     content_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
+    file: BinaryIO | None = None
 
 
 AskedT = TypeVar("AskedT", bound=Asked)

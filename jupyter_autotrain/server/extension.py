@@ -11,7 +11,16 @@ from jupyter_server.utils import url_path_join
 
 from jupyter_autotrain import __version__
 from jupyter_autotrain.client import default_home
-from jupyter_autotrain.server import actions, backend_checks, backend_profiles, backends, experiments, header, trials
+from jupyter_autotrain.server import (
+    actions,
+    backend_checks,
+    backend_profiles,
+    backends,
+    experiments,
+    header,
+    logs,
+    trials,
+)
 from jupyter_autotrain.server.change_feed import ChangeFeed
 from jupyter_autotrain.server.changes_socket import ChangesSocket
 from jupyter_autotrain.server.context import ReadStores, ServerContext
@@ -23,6 +32,7 @@ PREFIX: Final = "jupyter-autotrain/api"
 _OPERATIONS: Final[tuple[Endpoint[Any], ...]] = (
     *experiments.ENDPOINTS,
     *trials.ENDPOINTS,
+    *logs.ENDPOINTS,
     *actions.ENDPOINTS,
     *backends.ENDPOINTS,
     *header.ENDPOINTS,

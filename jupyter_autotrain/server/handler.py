@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
+from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from jupyter_core.utils import ensure_async
 from jupyter_server.base.handlers import APIHandler
 from pydantic import ValidationError
+from tornado.iostream import StreamClosedError
 from tornado.web import authenticated, stream_request_body
 
 from jupyter_autotrain.core import files
@@ -23,6 +26,7 @@ from jupyter_autotrain.views.json_objects import strict
 
 MOST_BODY_BYTES: Final = 64_000
 _MOST_QUERY_BYTES: Final = 8_000
+_BLOCK_BYTES: Final = 1 << 20
 _NOT_OURS: Final = frozenset({"token", "_xsrf", "no_track_activity"})  # Jupyter's own; so are numbers against caches
 
 
@@ -77,7 +81,20 @@ class EndpointHandler(APIHandler):
         self.set_header("Cache-Control", "no-store")
         for name, value in answer.headers.items():
             self.set_header(name, value)
+        if answer.file is not None:
+            self.set_header("Content-Type", answer.content_type)
+            await self._send(answer.file)
         self.finish(body, set_content_type=answer.content_type)
+
+    async def _send(self, file: BinaryIO) -> None:
+        """Send what a file holds now, as it is read: it may be long, and grow faster than it is read."""
+        loop = asyncio.get_running_loop()
+        left_bytes = os.fstat(file.fileno()).st_size
+        with file, suppress(StreamClosedError):  # whoever asked has left
+            while block := await loop.run_in_executor(self._server.threads, file.read, min(left_bytes, _BLOCK_BYTES)):
+                left_bytes -= len(block)
+                self.write(block)
+                await self.flush()
 
     def _endpoint(self) -> Endpoint[Any]:
         if not self._endpoints:

@@ -1,25 +1,22 @@
-"""Operations on trials: the table, curves, logs, pictures and what they use."""
+"""Operations on trials: the table, curves, pictures and what they use."""
 
 from __future__ import annotations
 
-from http import HTTPStatus
 from typing import Final, Literal
 
 from pydantic import Field
 
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.pictures import announced, named
 from jupyter_autotrain.core.ranking import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.server.context import ServerContext
-from jupyter_autotrain.server.endpoint import Answer, Endpoint, ExperimentAsked, TrialAsked
-from jupyter_autotrain.server.problems import not_found, problem
+from jupyter_autotrain.server.endpoint import WRITTEN_BY_A_TRIAL, Answer, Endpoint, ExperimentAsked, TrialAsked
+from jupyter_autotrain.server.problems import not_found
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.curves import curves_json
 from jupyter_autotrain.views.json_objects import trial_json
-from jupyter_autotrain.views.log_window import MOST_BYTES, log_json
 from jupyter_autotrain.views.usage import usage_json
 
 _RESOURCE: Final = "autotrain.experiments"
@@ -44,16 +41,6 @@ class SeriesAsked(ExperimentAsked):
     metric: str = Field(min_length=1, max_length=500)
     trials: str = Field("", max_length=4000, pattern=r"^(\d{1,9}(,\d{1,9})*)?$", description="Numbers, by commas.")
     max_points: int = Field(2000, ge=4, le=20_000, description="Of all curves together; extremes stay.")
-
-
-class LogAsked(TrialAsked):
-    """Which part of what a trial printed."""
-
-    stream: Literal["stdout", "stderr", "launcher"] = "stdout"
-    rank: int = Field(0, ge=0, le=100_000)
-    attempt: int = Field(0, ge=0, le=100_000, description="0: the present one.")
-    begin_bytes: int = Field(-1, ge=-1, le=1 << 50, description="Where to begin; -1: at the end, so many bytes.")
-    most_bytes: int = Field(65_536, ge=1, le=MOST_BYTES)
 
 
 class PictureAsked(TrialAsked):
@@ -94,28 +81,10 @@ def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:
         return Answer(curves_json(store, asked.experiment, asked.metric, trials, asked.max_points))
 
 
-def show_log(server: ServerContext, asked: LogAsked) -> Answer:
-    """A part of what a trial printed, as it was printed."""
-    with server.stores.reading() as store:
-        record = store.experiment(asked.experiment)
-        trial = _trial(store, record, asked.trial)
-    stream = asked.stream if asked.stream == wire.LAUNCHER_LOG else wire.stream_of_rank(asked.stream, asked.rank)
-    directory = server.home.trial(record.id, trial.number, asked.attempt or trial.attempt)
-    begin_bytes = None if asked.begin_bytes < 0 else asked.begin_bytes
-    try:
-        window = log_json(directory, stream, begin_bytes, asked.most_bytes)
-    except OSError as error:
-        found = f"The {stream} of trial {trial.number} cannot be read: {error.strerror}."
-        expected = "The regular file that was there when the trial began."
-        raise problem(HTTPStatus.CONFLICT, found, expected, "Take the other stream.") from None
-    is_over = trial.state.is_final or asked.attempt not in {0, trial.attempt}
-    return Answer({**window, "attempt": asked.attempt or trial.attempt, "final": is_over})
-
-
 def show_usage(server: ServerContext, asked: TrialAsked) -> Answer:
     """What a trial uses or has used of its node, of each attempt."""
     with server.stores.reading() as store:
-        trial = _trial(store, store.experiment(asked.experiment), asked.trial)
+        trial = trial_record(store, store.experiment(asked.experiment), asked.trial)
     return Answer(usage_json(server.home, trial))
 
 
@@ -138,11 +107,11 @@ def show_picture(server: ServerContext, asked: PictureAsked) -> Answer:
     data = picture.read(server.home.trial(record.id, asked.trial, asked.attempt)) if picture else b""
     if picture is None or not data:
         raise not_found(f"picture {asked.name} of trial {asked.trial}", "A name that the list of pictures has.")
-    safe = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; sandbox"}
-    return Answer(data, content_type=picture.mime_type, headers=safe)
+    return Answer(data, content_type=picture.mime_type, headers=WRITTEN_BY_A_TRIAL)
 
 
-def _trial(store: Store, record: ExperimentRecord, number: int) -> TrialRecord:
+def trial_record(store: Store, record: ExperimentRecord, number: int) -> TrialRecord:
+    """Return a trial of an experiment; that there is none is answered as a problem."""
     try:
         return store.trial(record.id, number)
     except StoreError as error:
@@ -161,10 +130,6 @@ ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments/{experiment}/pictures", _RESOURCE, "The newest pictures", ExperimentAsked, list_pictures,
         {"pictures": "array"},
-    ),
-    Endpoint(
-        "GET", "/experiments/{experiment}/trials/{trial}/log", _RESOURCE, "What a trial printed", LogAsked, show_log,
-        {"text": "string", "begin_bytes": "integer", "end_bytes": "integer", "size_bytes": "integer"},
     ),
     Endpoint(
         "GET", "/experiments/{experiment}/trials/{trial}/usage", _RESOURCE, "What a trial uses of its node", TrialAsked,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,7 @@ from jupyter_autotrain.core.json import JsonObject
 
 MOST_BYTES: Final = 1 << 20
 _LONGEST_CHARACTER_BYTES: Final = 4
+_NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.@-]+")
 
 
 def log_json(directory: Path, stream: str, begin_bytes: int | None, most_bytes: int) -> JsonObject:
@@ -46,6 +48,12 @@ def log_json(directory: Path, stream: str, begin_bytes: int | None, most_bytes: 
     data = _whole_characters(data)
     text = data.decode("utf-8", errors="replace")
     return {"text": text, "begin_bytes": begin, "end_bytes": begin + len(data), "size_bytes": size_bytes}
+
+
+def file_name(label: str, trial: int, attempt: int, stream: str) -> str:
+    """Return what a whole log is called as a file: `digits-trial-3-stdout.txt`."""
+    again = f"-attempt-{attempt}" if attempt > 1 else ""
+    return f"{_NOT_IN_A_NAME.sub('_', label)}-trial-{trial}{again}-{stream}.txt"
 
 
 def _from_line_begin(data: bytes) -> bytes:

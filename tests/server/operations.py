@@ -22,6 +22,8 @@ OPERATIONS = (
     ("GET", "/experiments/{experiment}/pictures"),
     ("GET", "/experiments/{experiment}/trials/{trial}/log"),
     ("GET", "/experiments/{experiment}/trials/{trial}/usage"),
+    ("GET", "/experiments/{experiment}/trials/{trial}/log/matches"),
+    ("GET", "/experiments/{experiment}/trials/{trial}/log/file"),
     ("GET", "/experiments/{experiment}/trials/{trial}/attempts/{attempt}/pictures/{name}"),
     ("POST", "/experiments/{experiment}/actions"),
     ("GET", "/requests/{request}"),

@@ -209,6 +209,26 @@ def test_a_log_is_read_by_byte_offsets(server, filler):
     assert end["final"] is False
 
 
+def test_a_whole_log_is_searched_and_read_as_a_file_by_attempt(server, filler):
+    filler.experiment("g2", name="long log")
+    filler.begin("g2", 1)
+    data = b"".join(b"epoch %d\n" % number for number in range(300_000)) + b"\xff the end\n"
+    filler.file("g2", 1, "stdout", data)
+    found = server.get("/experiments/g2/trials/1/log/matches", text="Epoch 299999")
+    assert (found["total"], found["match"], found["left_out"]) == (1, 1, "299899 lines")
+    assert found["text"].splitlines()[100] == "epoch 299999"
+    answer = server.ask("GET", "/experiments/g2/trials/1/log/file")
+    assert answer.content == data
+    assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == 'attachment; filename="long_log-trial-1-stdout.txt"'
+    assert "sandbox" in answer.headers["Content-Security-Policy"]
+    assert server.ask("GET", "/experiments/g2/trials/1/log/file", params={"attempt": 2}).content == b""
+    (server.home.trial("g2", 1, 1) / "stderr").symlink_to("/etc/passwd")
+    for path in ("log", "log/file", "log/matches?text=root"):
+        refused = server.ask("GET", f"/experiments/g2/trials/1/{path}", params={"stream": "stderr"})
+        assert problem_of(refused)["status"] == 409
+
+
 def test_pictures_are_listed_and_read(server, filler):
     filler.experiment("p1")
     filler.begin("p1", 1)
