@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-again test-browser test-unit soak corpus check format bench golden clean
+.PHONY: demo lab test test-all test-again test-browser test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -31,6 +31,9 @@ test-again: $(VENV)/.test  ## the tests that failed last time, once more, one af
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium
 	$(BIN)/python -m pytest tests/browser
+
+test-all: $(VENV)/.test  ## the tests of `make test` with the whole matrix of each: several hours
+	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest $(PARALLEL) --timeout 3600
 
 test-unit: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) tests/unit

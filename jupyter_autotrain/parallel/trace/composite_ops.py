@@ -29,7 +29,8 @@ WHOLE: Mapping[Callable[..., Passed], str] = {
 }
 """Functions that become one op."""
 
-GROUPED: frozenset[object] = frozenset((F.grouped_mm, torch._grouped_mm))  # noqa: SLF001 - older callers use it
+# PyTorch 2.9 has the private name alone, which older callers use with newer ones too.
+GROUPED: frozenset[object] = frozenset((getattr(F, "grouped_mm", None), torch._grouped_mm)) - {None}  # noqa: SLF001
 """Products of rows sorted by expert with stacked weights."""
 
 UNFOLDED = frozenset((F.multi_head_attention_forward,))

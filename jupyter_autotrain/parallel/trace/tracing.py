@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -54,7 +55,7 @@ def trace(
         kwargs["use_cache"] = False
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = Recorder(fakes)
-    with _training(model), _unvalidated(), without_checkpointing() as checkpoints, fakes:
+    with _training(model), _without_values(), without_checkpointing() as checkpoints, fakes:
         state = _shapes(recorder, model)
         args, kwargs = _inputs(recorder, args, kwargs)
         try:
@@ -157,11 +158,13 @@ def _training(model: torch.nn.Module) -> Iterator[None]:
 
 
 @contextmanager
-def _unvalidated() -> Iterator[None]:
-    """Distributions do not look at the values of their parameters, which no trace has."""
+def _without_values() -> Iterator[None]:
+    """Keep distributions from validating parameters, and torch 2.10 from warning of addresses: a trace has neither."""
     before = torch.distributions.Distribution._validate_args  # noqa: SLF001 - there is a setter, but no getter
     torch.distributions.Distribution.set_default_validate_args(False)
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Accessing the data pointer of FakeTensor", UserWarning)
+            yield
     finally:
         torch.distributions.Distribution.set_default_validate_args(before)
