@@ -145,8 +145,13 @@ class ExperimentRecord:
 
     @property
     def label(self) -> str:
-        """What people call it: its name, and `name@N` where the name alone may mean another one."""
-        return f"{self.name}@{self.version}" if self.version > 1 or self.superseded else self.name
+        """What people call it."""
+        return experiment_label(self.name, self.version, superseded=self.superseded)
+
+
+def experiment_label(name: str, version: int, *, superseded: bool) -> str:
+    """Return what people call an experiment: its name, and `name@N` where the name alone may mean another one."""
+    return f"{name}@{version}" if version > 1 or superseded else name
 
 
 @dataclass(frozen=True, slots=True)

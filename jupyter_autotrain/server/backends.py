@@ -21,7 +21,6 @@ from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
 from jupyter_autotrain.server.problems import not_found
-from jupyter_autotrain.views.experiment_list import MOST_LISTED
 
 RESOURCE: Final = "autotrain.backends"
 _MOST_TRIALS: Final = 20  # that are named of each backend; all are counted
@@ -113,8 +112,8 @@ def _running(server: ServerContext) -> dict[str, list[JsonValue]]:
     found: dict[str, list[JsonValue]] = {}
     try:
         with server.stores.reading() as store:
-            running = [r for r in store.experiments(MOST_LISTED) if r.state is ExperimentState.RUNNING]
-            for record in running:
+            running = [each.id for each in store.listed() if each.state is ExperimentState.RUNNING]
+            for record in store.records_of(running):
                 for trial in store.trials(record.id):
                     if trial.state in _THERE:
                         name = trial.placement.backend or record.spec.backends[0].profile.name

@@ -24,8 +24,8 @@ _RESOURCE: Final = "autotrain.experiments"
 _MOST_CODE_BYTES: Final = 1 << 20
 _WARNINGS: Final = 20
 _EMPTY: Final[JsonObject] = {
-    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "notebooks": {}, "tags": [],
-    "last_change_id": 0, "experiments": [],
+    "total": 0, "groups": {"queued": 0, "running": 0, "done": 0}, "notebooks": {}, "tags": [], "places": [],
+    "metrics": [], "last_change_id": 0, "now_s": 0.0, "experiments": [],
 }  # fmt: skip
 
 Tag = Annotated[str, StringConstraints(min_length=1, max_length=40, pattern=r"^[^\x00-\x1f\x7f,]+$")]
@@ -36,11 +36,20 @@ class ListAsked(Asked):
 
     text: str = Field("", max_length=200, description="Part of a name, tag, note or notebook.")
     group: Literal["", "queued", "running", "done"] = Field("", description="Only this group.")
-    tag: str = Field("", max_length=40, description="Only experiments with this tag.")
-    notebook: str | None = Field(None, max_length=4096, description="Only those submitted from this notebook.")
-    sort: Literal["created", "ended", "name", "state", "trials", "best"] = Field(
-        "created", description="best: by the value of the best trial; descending means the better first."
+    state: Literal["", "WAITING", "RUNNING", "STOPPING", "SUCCEEDED", "FAILED", "CANCELLED"] = Field(
+        "", description="Only experiments in this state."
     )
+    tag: str = Field("", max_length=40, description="Only experiments with this tag.")
+    place: str = Field("", max_length=200, description="Only those that may use this backend.")
+    metric: str = Field(
+        "", max_length=200, description="Only those that have reported this metric or are ranked by it."
+    )
+    notebook: str | None = Field(None, max_length=4096, description="Only those submitted from this notebook.")
+    since_s: float | None = Field(None, description="Only those submitted then or later; seconds since the epoch.")
+    until_s: float | None = Field(None, description="Only those submitted before then.")
+    sort: Literal[
+        "created", "ended", "took", "name", "state", "trials", "best", "metric", "place", "notebook", "tags"
+    ] = Field("created", description="best: by the value of the best trial; descending means the better first.")
     order: Literal["ascending", "descending"] = "descending"
     grouping: Literal["none", "state"] = Field(
         "none", description="state: what runs first, then what waits, then what is done; each in this order."
@@ -59,15 +68,9 @@ class AnnotationAsked(ExperimentAsked):
 def list_experiments(server: ServerContext, asked: ListAsked) -> Answer:
     """A page of the experiments."""
     query = ListQuery(
-        text=asked.text,
-        group=asked.group,
-        tag=asked.tag,
-        notebook=asked.notebook,
-        sort=asked.sort,
+        **asked.model_dump(exclude={"order", "grouping"}),
         is_descending=asked.order == "descending",
         by_group=asked.grouping == "state",
-        offset=asked.offset,
-        limit=asked.limit,
     )
     alive = manager.status(server.home).alive
     try:
@@ -176,8 +179,8 @@ ENDPOINTS: Final = (
     Endpoint(
         "GET", "/experiments", _RESOURCE, "A page of the experiments", ListAsked, list_experiments,
         {
-            "total": "integer", "groups": "object", "notebooks": "object", "tags": "array",
-            "last_change_id": "integer", "experiments": "array",
+            "total": "integer", "groups": "object", "notebooks": "object", "tags": "array", "places": "array",
+            "metrics": "array", "last_change_id": "integer", "now_s": "number", "experiments": "array",
         },
     ),
     Endpoint(

@@ -7,6 +7,7 @@ from jupyter_autotrain.store.changes import Change
 from jupyter_autotrain.store.curves import TimedColumns
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.ingest import Ingest
+from jupyter_autotrain.store.listed import ListedExperiment
 from jupyter_autotrain.store.listing import TrialTimes, TrialValue
 from jupyter_autotrain.store.metrics import Columns, MetricChunk
 from jupyter_autotrain.store.references import offset_from_newest
@@ -17,6 +18,7 @@ __all__ = [
     "Change",
     "Columns",
     "Ingest",
+    "ListedExperiment",
     "MetricChunk",
     "Store",
     "TimedColumns",

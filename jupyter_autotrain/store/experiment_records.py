@@ -15,9 +15,9 @@ from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import TrialState, experiment_state
 from jupyter_autotrain.store.mixin import undamaged
 
-_NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
+NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
 _COLUMNS = (
-    f"key, id, name, version, {_NEWER}, spec, created_s, closed, closed_s, reason, "
+    f"key, id, name, version, {NEWER}, spec, created_s, closed, closed_s, reason, "
     "stop_requested, boot, boot_s, retried_s"
 )
 

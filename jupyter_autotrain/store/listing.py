@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
+from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store.curves import TimedColumns, curves
+from jupyter_autotrain.store.experiment_records import records
+from jupyter_autotrain.store.listed import ListedExperiment, listed
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, undamaged
 
+_REPORTED: Final = "SELECT id FROM experiments WHERE EXISTS (SELECT 1 FROM series WHERE experiment = key AND name = ?)"
 _VALUES: Final = """
 SELECT number, value FROM trials WHERE experiment = (SELECT key FROM experiments WHERE id = ?) AND value IS NOT NULL
 ORDER BY number
@@ -36,7 +40,22 @@ class TrialTimes(NamedTuple):
 
 
 class ListingTables(StoreMixin):
-    """Values and times of trials, and curves with their times."""
+    """Experiments as lists have them, values and times of trials, and curves with their times."""
+
+    def listed(self) -> list[ListedExperiment]:
+        """All experiments, the newest first; costs microseconds each."""
+        with self._database.read() as connection:
+            return listed(connection)
+
+    def records_of(self, experiment_ids: Iterable[str]) -> list[ExperimentRecord]:
+        """The experiments with these ids, in this order; those that are gone are left out."""
+        with self._database.read() as connection:
+            return [record for each in experiment_ids for record in records(connection, "WHERE id = ?", (each,))]
+
+    def reported(self, metric: str) -> set[str]:
+        """The ids of the experiments of which a trial has reported this metric."""
+        with self._database.read() as connection:
+            return {row[0] for row in connection.execute(_REPORTED, (metric,))}
 
     def trial_values(self, experiment_ids: Iterable[str]) -> dict[str, list[TrialValue]]:
         """The objective's value of each trial that has one, by experiment, by number; none of one that was deleted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -13,13 +14,13 @@ from jupyter_autotrain.core import ranking
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.store import Annotation, Store, TrialValue
+from jupyter_autotrain.store import Annotation, ListedExperiment, Store, TrialValue
 from jupyter_autotrain.views.curves import sparkline
 from jupyter_autotrain.views.eta import eta_s
 
-MOST_LISTED: Final = 10_000
 GROUPS: Final[Mapping[ExperimentState, str]] = MappingProxyType(
     {
         ExperimentState.WAITING: "queued",
@@ -36,12 +37,25 @@ _NO_ANNOTATION: Final = Annotation()
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Which experiments are wanted, in which order; "" means any."""
+    """Which experiments are wanted, in which order; "" and None mean any.
+
+    Attributes:
+        text: Part of a name, tag, note or notebook.
+        place: The name of a backend that it may use.
+        metric: One that it has reported, or is ranked by.
+        since_s: Submitted then or later; seconds since the epoch.
+        until_s: Submitted before then.
+    """
 
     text: str = ""
     group: str = ""
+    state: str = ""
     tag: str = ""
+    place: str = ""
+    metric: str = ""
     notebook: str | None = None
+    since_s: float | None = None
+    until_s: float | None = None
     sort: str = "created"
     is_descending: bool = True
     by_group: bool = False
@@ -51,61 +65,70 @@ class ListQuery:
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    record: ExperimentRecord
+    experiment: ListedExperiment
     annotation: Annotation
+
+    @property
+    def group(self) -> str:
+        return GROUPS[self.experiment.state]
 
 
 def experiments_json(store: Store, query: ListQuery) -> JsonObject:
     """A page of the experiments that fit; `total` and `groups` (how many are running, queued, done) count all of them.
 
-    `notebooks` counts those of each notebook in the page. `tags` are those of the whole home. `last_change_id` was read
-    before the rest: changes above it may not be in it.
+    `notebooks` counts those of each notebook in the page. `tags`, `places` and `metrics` are those of the whole home.
+    `last_change_id` was read before the rest: changes above it may not be in it.
     """
     last_change_id = store.last_change_id()
     present = _rows(store)
-    rows = [row for row in present if _fits(row, query)]
-    groups = dict.fromkeys(GROUPS.values(), 0)
-    for row in rows:
-        groups[GROUPS[row.record.state]] += 1
-    chosen = [row for row in rows if not query.group or GROUPS[row.record.state] == query.group]
+    rows = _fitting(store, present, query)
+    groups = dict.fromkeys(GROUPS.values(), 0) | Counter(row.group for row in rows)
+    chosen = [row for row in rows if not query.group or row.group == query.group]
     ordered = _sorted(store, chosen, query)
     if query.by_group:
-        ordered.sort(key=lambda row: _GROUP_ORDER.index(GROUPS[row.record.state]))
+        ordered.sort(key=lambda row: _GROUP_ORDER.index(row.group))
     page = ordered[query.offset : query.offset + query.limit]
-    values = store.trial_values([row.record.id for row in page])
     return {
         "total": len(chosen),
         "groups": groups,
         "notebooks": _notebook_counts(chosen, page),
         "tags": sorted({tag for row in present for tag in row.annotation.tags}),
+        "places": sorted({place for row in present for place in row.experiment.places}),
+        "metrics": sorted({row.experiment.metric for row in present} - {""}),
         "last_change_id": last_change_id,
-        "experiments": [_item(store, row, values[row.record.id]) for row in page],
+        "now_s": time.time(),
+        "experiments": _items(store, page),
     }
 
 
 def _notebook_counts(rows: Sequence[_Row], page: Sequence[_Row]) -> JsonObject:
-    counts = Counter(row.record.spec.origin.notebook for row in rows)
-    shown = {row.record.spec.origin.notebook for row in page}
-    return {notebook: counts[notebook] for notebook in shown}
+    counts = Counter(row.experiment.notebook for row in rows)
+    return {row.experiment.notebook: counts[row.experiment.notebook] for row in page}
+
+
+def _items(store: Store, page: Sequence[_Row]) -> list[JsonValue]:
+    annotations = {row.experiment.id: row.annotation for row in page}
+    records = store.records_of(annotations)
+    values = store.trial_values(annotations)
+    return [_item(store, record, annotations[record.id], values[record.id]) for record in records]
 
 
 def experiment_json(store: Store, record: ExperimentRecord) -> JsonObject:
     """One experiment as the list has it."""
-    row = _Row(record, store.annotations().get(record.id, _NO_ANNOTATION))
-    return _item(store, row, store.trial_values([record.id])[record.id])
+    annotation = store.annotations().get(record.id, _NO_ANNOTATION)
+    return _item(store, record, annotation, store.trial_values([record.id])[record.id])
 
 
 def notebooks_json(store: Store) -> list[JsonValue]:
     """The notebooks that experiments were submitted from, the newest first, with how many there are of each."""
-    rows = _rows(store)
     found: dict[str, dict[str, JsonValue]] = {}
-    counts: dict[str, int] = {}
-    unfinished: dict[str, int] = {}
-    for row in rows:
-        notebook = row.record.spec.origin.notebook
-        counts[notebook] = counts.get(notebook, 0) + 1
-        unfinished[notebook] = unfinished.get(notebook, 0) + (not row.record.state.is_final)
-        found.setdefault(notebook, {"label": row.record.spec.origin.label, "newest_s": row.record.created_s})
+    counts: Counter[str] = Counter()
+    unfinished: Counter[str] = Counter()
+    for experiment in store.listed():
+        notebook = experiment.notebook
+        counts[notebook] += 1
+        unfinished[notebook] += not experiment.state.is_final
+        found.setdefault(notebook, {"label": Origin(notebook).label, "newest_s": experiment.created_s})
     return [
         {"notebook": notebook, **newest, "experiments": counts[notebook], "unfinished": unfinished[notebook]}
         for notebook, newest in found.items()
@@ -114,56 +137,84 @@ def notebooks_json(store: Store) -> list[JsonValue]:
 
 def _rows(store: Store) -> list[_Row]:
     annotations = store.annotations()
-    return [_Row(record, annotations.get(record.id, _NO_ANNOTATION)) for record in store.experiments(MOST_LISTED)]
+    return [_Row(experiment, annotations.get(experiment.id, _NO_ANNOTATION)) for experiment in store.listed()]
 
 
-def _fits(row: _Row, query: ListQuery) -> bool:
-    if query.notebook is not None and row.record.spec.origin.notebook != query.notebook:
-        return False
-    if query.tag and query.tag not in row.annotation.tags:
-        return False
-    searched = (row.record.label, row.record.spec.origin.label, row.annotation.note, *row.annotation.tags)
-    return query.text.casefold() in "\n".join(searched).casefold()
+def _fitting(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
+    reported = store.reported(query.metric) if query.metric else set()
+    fitting = [row for row in rows if _fits(row, query, reported)]
+    return [row for row in fitting if _has_text(row, query.text)] if query.text else fitting
+
+
+def _fits(row: _Row, query: ListQuery, reported: set[str]) -> bool:
+    experiment = row.experiment
+    return (
+        query.state in {"", experiment.state}
+        and query.notebook in {None, experiment.notebook}
+        and (not query.tag or query.tag in row.annotation.tags)
+        and (not query.place or query.place in experiment.places)
+        and (query.metric in {"", experiment.metric} or experiment.id in reported)
+        and (query.since_s is None or experiment.created_s >= query.since_s)
+        and (query.until_s is None or experiment.created_s < query.until_s)
+    )
+
+
+def _has_text(row: _Row, text: str) -> bool:
+    searched = (row.experiment.label, Origin(row.experiment.notebook).label, row.annotation.note, *row.annotation.tags)
+    return text.casefold() in "\n".join(searched).casefold()
 
 
 def _sorted(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
     """The rows in the wanted order; those without a value of it are last either way."""
     keyed = list(zip(_keys(store, rows, query.sort), rows, strict=True))
-    known = [pair for pair in keyed if pair[0] is not None]
+    known = [pair for pair in keyed if pair[0] not in {None, ""}]
     known.sort(key=lambda pair: pair[0], reverse=query.is_descending)  # type: ignore[arg-type, return-value] # all of one type
-    return [row for _, row in known] + [row for value, row in keyed if value is None]
+    return [row for _, row in known] + [row for value, row in keyed if value in {None, ""}]
 
 
 def _keys(store: Store, rows: Sequence[_Row], sort: str) -> list[str | float | None]:
     if sort == "best":
         ranges = store.value_ranges()
-        return [_goodness(row.record, ranges) for row in rows]
-    return [_SORT_KEYS[sort](row.record) for row in rows]
+        return [_goodness(row.experiment, ranges) for row in rows]
+    return [_SORT_KEYS[sort](row) for row in rows]
 
 
-def _goodness(record: ExperimentRecord, ranges: Mapping[str, tuple[float, float]]) -> float | None:
+def _goodness(experiment: ListedExperiment, ranges: Mapping[str, tuple[float, float]]) -> float | None:
     """Greater is better, whichever way the objective points."""
-    objective = record.spec.objective
-    if objective is None or record.id not in ranges:
+    if not experiment.metric or experiment.id not in ranges:
         return None
-    least, greatest = ranges[record.id]
-    return greatest if objective.direction is Direction.MAXIMIZE else -least
+    least, greatest = ranges[experiment.id]
+    return greatest if experiment.direction is Direction.MAXIMIZE else -least
 
 
-_SortKey = Callable[[ExperimentRecord], str | float | None]
+def _natural(text: str) -> str:
+    """A text by which `run-9` comes before `run-10`."""
+    return re.sub(r"\d+", lambda number: number[0].zfill(12), text.casefold())
+
+
+def _took_s(row: _Row) -> float:
+    end_s = time.time() if row.experiment.ended_s is None else row.experiment.ended_s
+    return end_s - row.experiment.begun_s
+
+
+_SortKey = Callable[[_Row], str | float | None]
 _SORT_KEYS: Final[Mapping[str, _SortKey]] = MappingProxyType(
     {
-        "created": lambda record: record.created_s,
-        "ended": lambda record: record.ended_s,
-        "name": lambda record: record.name.casefold(),
-        "state": lambda record: GROUPS[record.state],
-        "trials": lambda record: float(record.spec.trials),
+        "created": lambda row: row.experiment.created_s,
+        "ended": lambda row: row.experiment.ended_s,
+        "took": _took_s,
+        "name": lambda row: _natural(row.experiment.label),
+        "state": lambda row: row.experiment.state.value,
+        "trials": lambda row: float(row.experiment.trials),
+        "metric": lambda row: row.experiment.metric,
+        "place": lambda row: ", ".join(row.experiment.places),
+        "notebook": lambda row: _natural(Origin(row.experiment.notebook).label) if row.experiment.notebook else None,
+        "tags": lambda row: ", ".join(row.annotation.tags),
     }
 )
 
 
-def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
-    record = row.record
+def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values: Sequence[TrialValue]) -> JsonObject:
     now_s = record.now_s(time.time(), BootTime.now())
     best = ranking.best(record.spec.objective, values)
     times = [] if record.state.is_final else store.trial_times(record.id)
@@ -176,8 +227,8 @@ def _item(store: Store, row: _Row, values: Sequence[TrialValue]) -> JsonObject:
         "reason": record.reason or _failure(store, record),
         "backend": record.spec.backend_names,
         "notebook": record.spec.origin.notebook,
-        "tags": list(row.annotation.tags),
-        "note": row.annotation.note,
+        "tags": list(annotation.tags),
+        "note": annotation.note,
         "objective": _objective(record.spec.objective),
         "best": None if best is None else {"trial": best.number, "value": best.value},
         "trials": max(record.spec.trials, sum(record.counts.values())),

@@ -46,6 +46,14 @@ def test_the_list_is_filtered_sorted_and_cut_into_pages(listed):
     assert page["total"] == 3
 
 
+def test_experiments_are_filtered_by_state_place_metric_and_date(listed):
+    animals = str(listed.root / "animals.ipynb")
+    found = listed.get("/experiments", notebook=animals, state="SUCCEEDED", place="local", metric="val_acc", since_s=1)
+    assert sorted(names(found)) == ["birds", "cats", "dogs"]
+    assert names(listed.get("/experiments", until_s=1, sort="took")) == []
+    assert (found["places"], found["metrics"]) == (["local"], ["val_acc"])
+
+
 def test_the_list_counts_what_runs_waits_and_is_done(listed):
     plants = str(listed.root / "plants.ipynb")
     assert listed.get("/experiments", notebook=plants)["groups"] == {"queued": 1, "running": 1, "done": 0}

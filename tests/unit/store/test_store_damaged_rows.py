@@ -50,7 +50,7 @@ def damage(home, statement):
 def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, statement, row):
     damage(home, statement)
     told = []
-    for read in (store.experiments, lambda: store.trials("e1"), lambda: store.state_changes("e1")):
+    for read in (store.experiments, store.listed, lambda: store.trials("e1"), lambda: store.state_changes("e1")):
         try:
             read()
         except StoreError as error:

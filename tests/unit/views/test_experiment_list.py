@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
+from typing import get_args
 
 import pytest
 
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import BackendChoice, Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.server.experiments import ListAsked
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.experiment_list import ListQuery, experiments_json
 
 LOSS = Objective("loss", Direction.MINIMIZE)
+SORTS = get_args(ListAsked.model_fields["sort"].annotation)
 
 
 @pytest.fixture
@@ -65,6 +69,50 @@ def test_what_runs_and_waits_is_in_the_first_page_of_a_list_by_state_however_old
     assert names(store, limit=3, by_group=True) == ["running", "waiting", "done 2"]
     assert names(store, limit=3, by_group=True, offset=3) == ["done 1", "done 0"]
     assert names(store, limit=3) == ["done 2", "done 1", "done 0"]
+
+
+def test_a_list_is_filtered_by_state_place_metric_and_date_and_tells_what_there_is_to_choose(store):
+    far = BackendChoice(Profile("far", "ssh", {}))
+    add(store, "near", 1.0)
+    store.add_experiment("away", ExperimentSpec("away", Bundle(), backends=(far,)), 1_000.0)
+    add(store, "ended", 2.0, objective=Objective("acc"))
+    finish(store, "ended")
+    assert names(store, state="SUCCEEDED") == ["ended"]
+    assert names(store, state="RUNNING", place="far") == []
+    assert names(store, place="far") == ["away"]
+    assert names(store, metric="acc") == ["ended"]
+    assert names(store, until_s=2_000.0) == ["away"]
+    assert names(store, since_s=2_000.0) == ["ended", "near"]
+    listed = experiments_json(store, ListQuery(state="FAILED"))
+    assert (listed["total"], listed["places"], listed["metrics"]) == (0, ["far", "local"], ["acc", "loss"])
+
+
+def test_a_metric_that_is_not_the_objective_is_found_too(store):
+    add(store, "seen", 1.0)
+    store.ingest([Ingest("seen", 1, 1, "metrics", 2, points=[("lr", 1, 0.0, 0.1)])])
+    add(store, "other", 1.0)
+    assert names(store, metric="lr") == ["seen"]
+
+
+def test_every_column_orders_the_list_and_numbers_in_names_count(store):
+    for number, name in ((10, "run-10"), (9, "run-9")):
+        add(store, name, float(number), notebook=f"n{number}.ipynb")
+    store.annotate_experiment("run-10", tags=["paper"])
+    finish(store, "run-9")
+    ascending = {sort: names(store, sort=sort, is_descending=False) for sort in SORTS}
+    assert ascending == {
+        "created": ["run-10", "run-9"],
+        "ended": ["run-9", "run-10"],
+        "took": ["run-9", "run-10"],
+        "name": ["run-9", "run-10"],
+        "state": ["run-10", "run-9"],
+        "trials": ["run-9", "run-10"],
+        "best": ["run-10", "run-9"],
+        "metric": ["run-9", "run-10"],
+        "place": ["run-9", "run-10"],
+        "notebook": ["run-9", "run-10"],
+        "tags": ["run-10", "run-9"],
+    }
 
 
 def test_the_notebooks_of_a_page_are_counted_with_what_is_not_in_it(store):
