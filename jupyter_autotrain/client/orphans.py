@@ -20,7 +20,12 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 
 _PARTLY_WRITTEN: Final = re.compile(r".*\.(\d+)\.\d+\.draft")
-_PLACES: Final = ("*.draft", "experiments/*/*.draft", "experiments/*/trials/*/*/*.draft")
+_PLACES: Final = (
+    "*.draft",
+    "experiments/*/*.draft",
+    "experiments/*/trials/*/*.draft",
+    "experiments/*/trials/*/*/*.draft",
+)
 _CONTROL: Final = "experiments/*/trials/*/*/control/*.draft"
 _ABANDONED_S: Final = 86_400.0
 
@@ -66,14 +71,23 @@ def folder_bytes(folder: Path) -> int:
 
 
 def without_row(home: Home, store: Store) -> list[Path]:
-    """Folders of experiments that have run and have no row: the rows were lost with a damaged store."""
-    return [folder for folder in _unknown(home, store) if (folder / "trials").exists()]
+    """Folders of experiments that were kept or have run and have no row: the rows were lost with the store."""
+    return [folder for folder in _unknown(home, store) if _was_kept(home, folder)]
+
+
+def has_copy(home: Home, folder: Path) -> bool:
+    """True where `doctor --repair` brings the experiment of this folder back."""
+    return home.experiment_rows(folder.name).exists()
+
+
+def _was_kept(home: Home, folder: Path) -> bool:
+    return (folder / "trials").exists() or has_copy(home, folder)
 
 
 def _of_submitters(home: Home, store: Store) -> list[Leftover]:
     drafts = home.drafts.iterdir() if home.drafts.is_dir() else ()
     found = [_leftover(path, "draft of a killed submit") for path in drafts]
-    orphans = (folder for folder in _unknown(home, store) if not (folder / "trials").exists())
+    orphans = (folder for folder in _unknown(home, store) if not _was_kept(home, folder))
     return found + [_leftover(folder, "submit that was killed before it was kept") for folder in orphans]
 
 

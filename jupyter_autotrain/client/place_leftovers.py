@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.client import orphans
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.leftovers import LeftoverBackend, TrialFilesBackend
@@ -64,17 +65,18 @@ def _each(home: Home, store: Store, profiles: Iterable[Profile], *, remove: bool
     for _, profile in sorted(known.items()):
         with _backend(profile, home) as backend:
             try:
-                names = [*_left(backend, store, remove=remove), *_deleted(backend, home, store, remove=remove)]
+                names = [*_left(backend, home, store, remove=remove), *_deleted(backend, home, store, remove=remove)]
             except AutotrainError as error:
                 yield PlaceLeftovers(profile.name, fault=error.found)
             else:
                 yield PlaceLeftovers(profile.name, names)
 
 
-def _left(backend: object, store: Store, *, remove: bool) -> Sequence[str]:
+def _left(backend: object, home: Home, store: Store, *, remove: bool) -> Sequence[str]:
     if not isinstance(backend, LeftoverBackend):
         return ()
-    needed = {record.id for record in store.unfinished()}
+    lost = {folder.name for folder in orphans.without_row(home, store)}  # a repair may bring these back
+    needed = lost | {record.id for record in store.unfinished()}
     return backend.remove_leftovers(needed) if remove else backend.leftovers(needed)
 
 

@@ -1,9 +1,9 @@
-"""After the repair of a store: reports are read again from the trials' own files."""
+"""After the repair of a store, or the loss of rows: reports are read again from the trials' own files."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -26,17 +26,23 @@ class RestoredReports:
     lost_trials: list[Path] = field(default_factory=list)
 
 
-def restore_reports(home: Home, store: Store) -> RestoredReports:
-    """Read the reports of every trial in the home again; where the file is missing, the points in the store stay."""
+def restore_reports(home: Home, store: Store, only: Collection[tuple[str, int]] | None = None) -> RestoredReports:
+    """Read the reports of trials in the home again; where the file is missing, the points in the store stay.
+
+    Args:
+        home: The home.
+        store: Its store.
+        only: These trials, as (experiment id, number); None means all.
+    """
     restored = RestoredReports()
     for record in store.experiments(limit=_ALL):
         trials = {str(trial.number): trial for trial in store.trials(record.id)}
         for folder in _numbered(home.experiment(record.id) / "trials"):
             if folder.name not in trials:
                 restored.lost_trials.append(folder)
-                continue
-            for attempt in _numbered(folder):
-                restored.attempts += _restore_attempt(store, record, trials[folder.name], attempt)
+            elif only is None or (record.id, int(folder.name)) in only:
+                attempts = [_restore_attempt(store, record, trials[folder.name], one) for one in _numbered(folder)]
+                restored.attempts += sum(attempts)
     return restored
 
 

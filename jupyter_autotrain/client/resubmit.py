@@ -52,12 +52,4 @@ def _copy_synced(source: Path, target: Path) -> None:
     for folder, _, names in os.walk(target):
         for path in (*(Path(folder, name) for name in names), Path(folder)):
             if not path.is_symlink():
-                _sync(path)
-
-
-def _sync(path: Path) -> None:
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        durable.sync(fd)
-    finally:
-        os.close(fd)
+                durable.sync_path(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets as randomness
 import shutil
 import time
@@ -76,11 +75,7 @@ def _publish(folder: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o700, exist_ok=True)
     folder.rename(target)
     for changed in (target, target.parent):
-        fd = os.open(changed, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            durable.sync(fd)
-        finally:
-            os.close(fd)
+        durable.sync_path(changed)
 
 
 def _is_stored(store: Store, home: Home, experiment_id: str) -> bool:

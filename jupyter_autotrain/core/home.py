@@ -68,6 +68,14 @@ class Home:
         """The folder of one experiment."""
         return self.root / "experiments" / experiment_id
 
+    def experiment_rows(self, experiment_id: str) -> Path:
+        """The copy of an experiment's row in the store."""
+        return self.experiment(experiment_id) / "rows.json"
+
+    def trial_rows(self, experiment_id: str, number: int) -> Path:
+        """The copy of a trial's rows in the store."""
+        return self.experiment(experiment_id) / "trials" / str(number) / "rows.json"
+
     def bundle(self, experiment_id: str) -> Path:
         """The code and data of one experiment."""
         return self.experiment(experiment_id) / "bundle"

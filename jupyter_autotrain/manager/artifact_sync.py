@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import Backend, Cursor, JobRef, JobStatus
+from jupyter_autotrain.core.backend import Backend, Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import TrialSpec
@@ -16,12 +16,12 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError
 
-_APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _log = logging.getLogger(__name__)
 
 
-class LogCopy:
-    """The home's copy of a log of a job elsewhere. Its length is the cursor, so a killed manager doubles nothing.
+class StreamCopy:
+    """The home's copy of a stream of a job elsewhere. Each byte has its place, so a killed manager doubles nothing.
 
     Args:
         path: The copy; its name is the stream's.
@@ -31,7 +31,7 @@ class LogCopy:
         self._path = path
 
     def cursor(self, ref: JobRef) -> Cursor:
-        """What to read next.
+        """What to read next: what follows the copy.
 
         Raises:
             OSError: The copy cannot be looked at.
@@ -42,28 +42,28 @@ class LogCopy:
             size = 0
         return Cursor(ref, self._path.name, size)
 
-    def append(self, data: bytes) -> None:
+    def write(self, chunk: Chunk) -> None:
         """Keep what has been read.
 
         Raises:
             OSError: It cannot be written; what was written of it counts.
         """
-        if not data:
+        if not chunk.data:
             return
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        fd = os.open(self._path, _APPEND, 0o600)
-        with os.fdopen(fd, "ab") as file:
-            file.write(data)
+        with os.fdopen(os.open(self._path, _WRITE, 0o600), "wb") as file:
+            file.seek(chunk.cursor.offset)
+            file.write(chunk.data)
 
 
-def log_copies(directory: Path, trial: TrialSpec) -> tuple[LogCopy, ...]:
+def log_copies(directory: Path, trial: TrialSpec) -> tuple[StreamCopy, ...]:
     """The copies of both logs of each worker in the home's trial directory, of its launcher's, and of what it uses."""
     ranks = range(trial.resources.ranks)
     names = [wire.stream_of_rank(stream, rank) for rank in ranks for stream in (wire.STDOUT, wire.STDERR)]
     names.append(wire.USAGE)
     if trial.launcher in {"torchrun", "mpi"}:
         names.append(wire.LAUNCHER_LOG)
-    return tuple(LogCopy(directory / name) for name in names)
+    return tuple(StreamCopy(directory / name) for name in names)
 
 
 def fetch_results(

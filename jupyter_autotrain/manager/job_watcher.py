@@ -13,10 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
+from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError, DataError, SubmitUnknownError
-from jupyter_autotrain.manager.artifact_sync import fetch_results, log_copies
+from jupyter_autotrain.manager.artifact_sync import StreamCopy, fetch_results, log_copies
 from jupyter_autotrain.manager.checkpoint_move import CheckpointMove
 from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.events import (
@@ -108,15 +109,16 @@ class JobWatcher:
             unknown: Why its state was not known so far; `StatusUnknown` follows when it is.
         """
         now_s = self._clocks.tick_s()
-        logs = () if self.backend.capabilities.shares_home else log_copies(self._directory(trial), trial)
+        directory = None if self.backend.capabilities.shares_home else self._directory(trial)
         with self._changed:
             self._jobs[trial.job_id] = WatchedJob(
                 trial,
                 ref,
                 MetricsStream(offset, trial.objective),
-                logs,
+                () if directory is None else log_copies(directory, trial),
                 now_s,
                 now_s,
+                None if directory is None else StreamCopy(directory / wire.METRICS),
                 unknown=unknown,
                 unknown_since_s=now_s,
             )

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.backend import CancelReceipt, Chunk, Cursor, JobRef,
 from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.artifact_sync import LogCopy
+from jupyter_autotrain.manager.artifact_sync import StreamCopy
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.metrics_stream import MetricsStream
 
@@ -21,7 +21,7 @@ class WatchedJob:
 
     Attributes:
         metrics: Its metrics, from the stored cursor on.
-        logs: Copies of its logs, where the backend does not share the home.
+        logs: Copies of its logs, where the backend does not share the home; `reports` is that of its metrics there.
         since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
         has_news: Whether its backend has told that there is something new; it is polled not before `earliest_s`.
         state, reason: As they were reported last.
@@ -33,9 +33,10 @@ class WatchedJob:
     trial: TrialSpec
     ref: JobRef
     metrics: MetricsStream
-    logs: tuple[LogCopy, ...]
+    logs: tuple[StreamCopy, ...]
     since_s: float
     due_s: float
+    reports: StreamCopy | None = None
     state: TrialState | None = None
     reason: str = ""
     cancelling: bool = False
@@ -81,11 +82,13 @@ class WatchedJob:
         """Take what was read of `cursors`; None when more has to be read before there is anything to say.
 
         Raises:
-            OSError: A log cannot be copied.
+            OSError: A stream cannot be copied.
         """
         metrics, *logs = chunks
         for copy, chunk in zip(self.logs, logs, strict=True):
-            copy.append(chunk.data)
+            copy.write(chunk)
+        if self.reports is not None:
+            self.reports.write(metrics)
         self.has_new_logs = any(chunk.data for chunk in logs)
         return self.metrics.take(metrics, now_s, tick_s)
 

@@ -11,6 +11,7 @@ from jupyter_autotrain.store.listed import ListedExperiment
 from jupyter_autotrain.store.listing import TrialTimes, TrialValue
 from jupyter_autotrain.store.metrics import Columns, MetricChunk
 from jupyter_autotrain.store.references import offset_from_newest
+from jupyter_autotrain.store.restoring import Restored
 from jupyter_autotrain.store.store import Store
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Ingest",
     "ListedExperiment",
     "MetricChunk",
+    "Restored",
     "Store",
     "TimedColumns",
     "TrialTimes",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.row_files import keep_experiment
 
 _SET: Final = "INSERT OR REPLACE INTO annotations (experiment, tags, note) VALUES (?, ?, ?)"
 
@@ -38,6 +39,7 @@ class AnnotationTable(StoreMixin):
             tags = kept.tags if tags is None else tuple(dict.fromkeys(map(plain, tags)))
             changed = Annotation(tuple(tags), kept.note if note is None else plain(note))
             connection.execute(_SET, (key, json.dumps(changed.tags), changed.note))
+            keep_experiment(connection, self._home, key)
         return changed
 
     def annotations(self) -> dict[str, Annotation]:

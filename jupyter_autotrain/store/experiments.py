@@ -18,6 +18,7 @@ from jupyter_autotrain.store.experiment_records import records
 from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.references import look_up, not_found, of_origin
+from jupyter_autotrain.store.row_files import keep_experiment
 
 _BEGIN = "UPDATE experiments SET boot = ?, boot_s = ? WHERE id = ?"
 _NEXT_VERSION = (
@@ -60,6 +61,7 @@ class ExperimentTable(StoreMixin):
             )
             if begun is not None:
                 connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
+            keep_experiment(connection, self._home, key_of(connection, experiment_id), sync=True)
         return self.experiment(experiment_id)
 
     def begin_experiment(self, experiment_id: str, begun: BootTime) -> None:
@@ -148,14 +150,16 @@ class ExperimentTable(StoreMixin):
         """
         reason = plain(reason)
         with self._database.write() as connection:
+            key = key_of(connection, experiment_id)
             connection.execute(
                 "UPDATE experiments SET closed = 1, closed_s = coalesce(closed_s, ?), "
                 "reason = CASE WHEN ? = '' THEN reason ELSE ? END WHERE key = ?",
-                (now_s, reason, reason, key_of(connection, experiment_id)),
+                (now_s, reason, reason, key),
             )
             if tell is not _tell_nobody:
-                (record,) = records(connection, "WHERE id = ?", (experiment_id,))
-                add_deliveries(connection, key_of(connection, experiment_id), tell(record), now_s)
+                (record,) = records(connection, "WHERE key = ?", (key,))
+                add_deliveries(connection, key, tell(record), now_s)
+            keep_experiment(connection, self._home, key)
 
     def request_stop(self, experiment_id: str) -> None:
         """Raise the stop flag."""
@@ -171,11 +175,13 @@ class ExperimentTable(StoreMixin):
             key = key_of(connection, experiment_id)
             connection.execute("UPDATE experiments SET retried_s = ? WHERE key = ?", (now_s, key))
             connection.execute("DELETE FROM experiment_decisions WHERE experiment = ?", (key,))
+            keep_experiment(connection, self._home, key)
 
     def _set_stop(self, experiment_id: str, *, wanted: bool) -> None:
         with self._database.write(durable=True) as connection:
             key = key_of(connection, experiment_id)
             connection.execute("UPDATE experiments SET stop_requested = ? WHERE key = ?", (wanted, key))
+            keep_experiment(connection, self._home, key)
 
     def delete_experiment(self, experiment_id: str) -> None:
         """Forget an experiment with all its trials and metrics. Its version number is not given again."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import UnionType
 
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.matching import closest_matches
 from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
@@ -18,6 +19,7 @@ class StoreMixin:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._home = Home(database.path.parent)
 
 
 def plain(text: str) -> str:

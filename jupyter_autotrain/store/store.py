@@ -17,6 +17,7 @@ from jupyter_autotrain.store.lease import LeaseTable
 from jupyter_autotrain.store.listing import ListingTables
 from jupyter_autotrain.store.metrics import MetricTables
 from jupyter_autotrain.store.requests import RequestTable
+from jupyter_autotrain.store.restoring import RestoringTables
 from jupyter_autotrain.store.state_changes import StateChangeTable
 from jupyter_autotrain.store.trials import TrialTable
 
@@ -34,6 +35,7 @@ class Store(
     AnnotationTable,
     ChangeTable,
     ListingTables,
+    RestoringTables,
 ):
     """The durable history; safe to use from several threads and several processes.
 

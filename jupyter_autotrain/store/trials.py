@@ -18,6 +18,7 @@ from jupyter_autotrain.core.states import ACTIVE_STATES, LEGAL_TRANSITIONS, Tria
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.row_files import keep_trial
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
@@ -58,6 +59,7 @@ class TrialTable(StoreMixin):
                 (key, number, TrialState.WAITING, text, now_s),
             )
             _add_state_change(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
+            keep_trial(connection, self._home, key, number)
             return _trial(connection, experiment_id, key, number)
 
     def change_state(  # noqa: PLR0913 - one keyword per thing that may change together with the state
@@ -104,6 +106,7 @@ class TrialTable(StoreMixin):
             _update(connection, key, number, _columns(ref, None if state is TrialState.WAITING else placement))
             _add_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
+            keep_trial(connection, self._home, key, number, sync=state is TrialState.PREPARING)
             return _trial(connection, experiment_id, key, number)
 
     def annotate(
@@ -116,7 +119,9 @@ class TrialTable(StoreMixin):
     ) -> None:
         """Note something about a trial that stays in its state; None keeps what is there."""
         with self._database.write() as connection:
-            _update(connection, key_of(connection, experiment_id), number, _columns(ref, placement))
+            key = key_of(connection, experiment_id)
+            _update(connection, key, number, _columns(ref, placement))
+            keep_trial(connection, self._home, key, number)
 
     def trials(self, experiment_id: str, *, offset: int = 0, limit: int | None = None) -> list[TrialRecord]:
         """The trials of an experiment, by number, without the first `offset`; with `limit` at most so many."""

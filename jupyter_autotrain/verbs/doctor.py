@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupyter_autotrain import backends, manager
-from jupyter_autotrain.client import orphans
+from jupyter_autotrain.client import orphans, stray_trials
+from jupyter_autotrain.client.drafts import no_submitter
 from jupyter_autotrain.core import system
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -93,6 +94,7 @@ def _check_store(home: Home) -> Iterator[CheckResult]:
         with Store.open(home) as store:
             yield from _check_rows(store)
             yield from _check_leftovers(home, store)
+            yield from _check_strays(home, store)
     except AutotrainError as error:
         yield CheckResult("store", False, error.found, error.action)
         return
@@ -114,7 +116,8 @@ def _check_rows(store: Store) -> Iterator[CheckResult]:
 
 def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
     left = orphans.find(home, store)
-    lost = orphans.without_row(home, store)
+    with no_submitter(home) as alone:
+        lost = orphans.without_row(home, store) if alone else []
     if left:
         origins = ", ".join(sorted({leftover.origin for leftover in left}))
         total = format_bytes(sum(leftover.size_bytes for leftover in left))
@@ -122,9 +125,17 @@ def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
     if lost:
         names = ", ".join(folder.name for folder in lost[:5]) + (" ..." if len(lost) > 5 else "")
         text = f"{count(len(lost), 'experiment')} of which only the files are left: {names}"
-        yield CheckResult(
-            "lost", False, text, f"Take what you need out of {lost[0].parent}, then delete those folders."
-        )
+        by_hand = f"Take what you need out of {lost[0].parent}, then delete those folders."
+        is_repairable = any(orphans.has_copy(home, folder) for folder in lost)
+        yield CheckResult("lost", False, text, "Run: %autotrain doctor --repair" if is_repairable else by_hand)
+
+
+def _check_strays(home: Home, store: Store) -> Iterator[CheckResult]:
+    strays = stray_trials.find(home, store)
+    if strays:
+        named = ", ".join(map(str, strays[:5])) + (" ..." if len(strays) > 5 else "")
+        action = "Bring them back: %autotrain doctor --repair   Or end them: %autotrain doctor --stop-strays"
+        yield CheckResult("stray trials", False, f"{len(strays)} run that no experiment knows: {named}", action)
 
 
 def _check_manager(home: Home) -> CheckResult:

@@ -15,7 +15,7 @@ from jupyter_autotrain.verbs.backend_checks import check as check_backend
 from jupyter_autotrain.verbs.backends import backends
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.verbs.repair import repair_store
+from jupyter_autotrain.verbs.repair import repair_store, stop_strays
 
 
 def why(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -107,6 +107,8 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> bool | Non
     if arguments.repair:
         repair_store(command)
         return None
+    if arguments.stop_strays:
+        return stop_strays(command)
     results = checks.run_checks(command.home, command.cwd, command.environ)
     if arguments.json:
         write_json(command, [to_json(result) for result in results])

@@ -93,7 +93,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
         "of", nargs="?", default="header", choices=("header", "backends"), help="header or backends"
     )
     doctor = add("doctor", "check this installation")
-    doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged store")
+    doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged or lost store")
+    doctor.add_argument("--stop-strays", action="store_true", help="end trials that run and that no experiment knows")
     _add_clean(add("clean", "delete finished experiments from disk"))
     _add_plan(add("plan", "find the best split of a model over a cluster"))
     for name in _WITH_JSON:

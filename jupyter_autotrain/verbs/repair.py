@@ -1,52 +1,85 @@
-"""`doctor --repair`: saves what can be read of a damaged store and names the rest."""
+"""`doctor --repair`: saves what can be read of a damaged store, brings back what it lacks, and names the rest.
+
+What a store lacks, as after the loss of its file or log, comes from the folders of experiments and trials.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import orphans
+from jupyter_autotrain.client import orphans, stray_trials
 from jupyter_autotrain.client.drafts import no_submitter
 from jupyter_autotrain.client.report_recovery import RestoredReports, restore_reports
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.errors import AutotrainError, ManagerError
-from jupyter_autotrain.store import Store, repair
+from jupyter_autotrain.store import Restored, Store, repair
 from jupyter_autotrain.verbs.context import CommandContext
 
 _NAMES = {"experiments": "experiment", "trials": "trial", "requests": "request"}
 
 
 def repair_store(command: CommandContext) -> None:
-    """Save what can be read into a new file, keep the damaged one, and print what was saved and lost.
+    """Save what can be read into a new file, keep the damaged one, and print what was saved, brought back and lost.
 
     A running manager is ended first, which does not affect its trials; afterwards a new one takes over.
 
     Raises:
-        AutotrainError: There is no store, or it is in use.
+        AutotrainError: There is nothing to repair, or the store is in use.
     """
     home = command.home
-    if not home.store.exists():
+    if not home.store.exists() and not home.experiment("").exists():
         raise AutotrainError(
             f"There is no store in {home.root}.", "The home of a damaged store.", "Set JUPYTER_AUTOTRAIN_HOME to it."
         )
     with manager.stopped(home), no_submitter(home, wait=True):
-        report = repair.repair(home.store)
+        report = repair.repair(home.store) if home.store.exists() else None
         with Store.open(home) as store:
+            rows = store.restore_rows()
+            is_damaged = report is not None and bool(report.damaged or report.refused)
+            reports = restore_reports(home, store, None if is_damaged else rows.trials)
             lost = orphans.without_row(home, store)
-            restored = restore_reports(home, store) if report.damaged or report.refused else RestoredReports()
             unfinished = store.unfinished()
-    for line in _lines(report, home):
+    lines = ["There was no store."] if report is None else _lines(report, home)
+    for line in [*lines, *_restored_lines(rows, reports), *_lost_lines(lost, reports)]:
         command.write(f"{line}\n")
-    if restored.attempts:
-        command.write(f"Curves of {count(restored.attempts, 'attempt')} were read again from the trials' own files.\n")
-    for folder in restored.lost_trials:
-        command.write(f"Lost: the trial of which these files are left: {folder}\n")
-    for folder in lost:
-        command.write(f"Lost: the experiment of which these files are left: {folder}\n")
     if unfinished:
         with suppress(ManagerError):
             manager.ensure(home)
+
+
+def stop_strays(command: CommandContext) -> bool:
+    """End the trials that run on this machine and that no experiment knows; print a receipt of each.
+
+    Returns:
+        Whether none is left.
+    """
+    with Store.open(command.home) as store:
+        receipts = [stray_trials.stop(stray) for stray in stray_trials.find(command.home, store)]
+        left = stray_trials.find(command.home, store)
+    for receipt in receipts:
+        command.write(f"{receipt}\n")
+    if not receipts:
+        command.write("No trial runs on this machine that no experiment knows.\n")
+    return not left
+
+
+def _restored_lines(rows: Restored, reports: RestoredReports) -> list[str]:
+    lines = []
+    if rows.experiments or rows.trials:
+        parts = [count(len(rows.experiments), "experiment"), count(len(rows.trials), "trial")]
+        lines.append(f"Brought back from their folders: {' and '.join(parts)}.")
+    if reports.attempts:
+        lines.append(f"Curves of {count(reports.attempts, 'attempt')} were read again from the trials' own files.")
+    return lines
+
+
+def _lost_lines(experiments: Sequence[Path], reports: RestoredReports) -> list[str]:
+    trials = [f"Lost: the trial of which these files are left: {folder}" for folder in reports.lost_trials]
+    return trials + [f"Lost: the experiment of which these files are left: {folder}" for folder in experiments]
 
 
 def _lines(report: repair.Repair, home: Home) -> list[str]:
@@ -55,7 +88,7 @@ def _lines(report: repair.Repair, home: Home) -> list[str]:
     for table, fault in report.damaged.items():
         lines.append(f"Damaged: the table {table} could not be read whole ({fault}).")
     for table, many in report.dropped.items():
-        lines.append(f"Lost: {many} rows of {table} that belong to lost experiments or trials.")
+        lines.append(f"Left out: {many} rows of {table}, whose experiments or trials could not be read.")
     if report.refused:
         lines.append(
             f"Damaged: the file as a whole ({report.refused}); only a copy with a rebuilt header could be read."

@@ -51,6 +51,8 @@ def fill(home):
                 rows = [("loss", step, 0.0, float(step)) for step in range(STEPS)]
                 store.ingest([Ingest(name, trial, 1, "metrics", len(METRICS), rows, objective=OBJECTIVE)])
             store.close_experiment(name, 2.0)
+    for copy in home.root.rglob("rows.json"):  # they are lost too
+        copy.unlink()
 
 
 LEAVES_OF_EXPERIMENTS = "SELECT pageno FROM dbstat WHERE name = 'experiments' AND pagetype = 'leaf' ORDER BY path"

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.backend import JobRef, JobStatus
+from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
-from jupyter_autotrain.manager.artifact_sync import fetch_results
+from jupyter_autotrain.manager.artifact_sync import StreamCopy, fetch_results
 
 
 def test_checkpoints_whose_copy_was_cut_short_are_no_whole_set(world, tmp_path):
@@ -40,3 +40,12 @@ def test_what_was_being_saved_at_the_end_of_an_attempt_is_no_checkpoint(world, t
     ref = JobRef("lab", "id0-1-2")
     fetch_results(backend, ref, tmp_path, JobStatus(ref, TrialState.FAILED), 1000)
     assert KeptCheckpoints.read(tmp_path) is None
+
+
+def test_a_part_of_a_stream_that_is_read_again_after_a_kill_is_not_doubled_in_its_copy(tmp_path):
+    copy = StreamCopy(tmp_path / "1" / "metrics")
+    ref = JobRef("lab", "id0-1-1")
+    for offset, data in ((0, b"one\n"), (4, b"two\n"), (4, b"two\nthree\n")):
+        copy.write(Chunk(Cursor(ref, wire.METRICS, offset), data))
+    assert (tmp_path / "1" / "metrics").read_bytes() == b"one\ntwo\nthree\n"
+    assert copy.cursor(ref).offset == 14

@@ -180,12 +180,14 @@ def test_all_streams_of_all_jobs_come_in_one_read_and_so_do_their_rests(world):
         world.backend.job(number).stdout = b"x" * 150
         world.backend.job(number).end()
     world.step()
-    streams_of_one = ["metrics", "stdout", "stderr"]
+    streams_of_one = ["metrics", "stdout", "stderr", "usage"]
     whole = [(f"{experiment}-{number}-1", stream) for number in range(1, 6) for stream in streams_of_one]
     assert asked == [whole] * len(asked)
     assert len(asked) == 4  # of 64 bytes each: three hold all of the logs, the last one nothing
     assert world.states(experiment) == ["SUCCEEDED"] * 5
     assert [(world.home.trial(experiment, n, 1) / "stdout").read_bytes() for n in range(1, 6)] == [b"x" * 150] * 5
+    kept = [(world.home.trial(experiment, n, 1) / "metrics").read_bytes() for n in range(1, 6)]
+    assert kept == [world.backend.job(n).metrics for n in range(1, 6)]
 
 
 def test_a_backend_says_how_often_it_is_polled(world):
