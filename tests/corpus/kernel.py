@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import os
 import pkgutil
@@ -10,15 +11,14 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from IPython.core.displayhook import DisplayHook
-from IPython.core.displaypub import DisplayPublisher
-from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
-from traitlets.config import Config
+from IPython.core.interactiveshell import InteractiveShell
+
+from tests.kernel_shell import ForkingKernel, PrintingShell, start
 
 _T = TypeVar("_T")
 _WARM = ("capture", "cell", "client", "header", "store", "verbs", "views", "widgets")
@@ -37,27 +37,8 @@ class Ran:
     stdout: str
 
 
-class QuietValue(DisplayHook):
-    """The value of a cell's last line is kept, not printed: a trial does not print it either."""
-
-    def __call__(self, result: object = None) -> None:
-        if result is not None:
-            self.update_user_ns(result)  # type: ignore[no-untyped-call]  # IPython has no types here
-
-
-class Text(DisplayPublisher):
-    """Prints what has no picture, as a trial does."""
-
-    def publish(self, data: Mapping[str, object], *_: object, **__: object) -> None:
-        if not any(kind.startswith("image/") for kind in data):
-            print(data.get("text/plain", ""))
-
-
-class Shell(InteractiveShell):
+class Shell(PrintingShell):
     """A shell without a front end, which plots in memory."""
-
-    displayhook_class = QuietValue
-    display_pub_class = Text
 
     def enable_gui(self, gui: str | None = None) -> None:
         """There is none."""
@@ -69,13 +50,19 @@ class Shell(InteractiveShell):
         """A cell that ends the kernel does not end the run."""
 
 
+class QuietKernel(ForkingKernel):
+    """A kernel of such a shell."""
+
+    shell_class = Shell
+
+
 class Kernel:
     """The shell of one notebook, with the extension loaded."""
 
     def __init__(self) -> None:
-        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        self.shell: InteractiveShell = Shell.instance(config=Config({"HistoryManager": {"enabled": False}}))
-        self.shell.user_ns_hidden.update(self.shell.user_ns)  # as a kernel does when it has started
+        self._kernel = start(QuietKernel)
+        self._loop = asyncio.new_event_loop()
+        self.shell: InteractiveShell = self._kernel.shell  # type: ignore[assignment]  # traitlets allow None
         self.sources: list[str] = []
         self.shaken: list[bytearray] = []
         for package in _WARM:  # a fork forgets what it imports, a kernel does not
@@ -86,15 +73,11 @@ class Kernel:
         """Run a cell here, until its limit."""
         with tempfile.TemporaryFile() as printed:
             with _stdout_into(printed.fileno()):
-                result = _within(limit_s, lambda: self._execute(source))
+                reply = _within(limit_s, lambda: self._loop.run_until_complete(self._kernel.run(source)))
             printed.seek(0)
             text = printed.read().decode(errors="replace")
-        error = result.error_before_exec or result.error_in_exec
         self.sources.append(source)
-        return Ran(type(error).__name__ if error else "", str(error or ""), text)
-
-    def _execute(self, source: str) -> ExecutionResult:
-        return self.shell.run_cell(source, store_history=True)  # type: ignore[no-untyped-call, no-any-return]  # IPython has no types here
+        return Ran(str(reply.get("ename", "")), str(reply.get("evalue", "")), text)
 
     def fork(self, work: Callable[[], None], limit_s: float) -> bool:
         """Do some work in a copy of this process; True when it came to its end in time."""

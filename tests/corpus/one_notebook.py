@@ -18,7 +18,6 @@ from tests.corpus.outcome import Outcome
 def main() -> None:
     notebook, name, results, memory_bytes, most_cells = sys.argv[1:]
     resource.setrlimit(resource.RLIMIT_DATA, (int(memory_bytes), int(memory_bytes)))
-    sys.path.insert(0, "")  # as a kernel has it
     kernel = Kernel()
     training = Training()
     left = int(most_cells)

@@ -4,6 +4,7 @@ A line on standard input is a job as JSON; the line that answers is the exit sta
 with IPython and libraries, would cost most of the tests' time.
 """
 
+import asyncio
 import dataclasses
 import importlib
 import json
@@ -54,18 +55,17 @@ def write_to(path):
     os.close(file)
 
 
-def kernel(job, shell):
+async def notebook(job, kernel):
     """Run the cells, capture the last one and lay its trial ready, then run it here too."""
     from jupyter_autotrain.cell import submission
     from jupyter_autotrain.errors import AutotrainError
 
-    sys.path.insert(0, "")  # as a kernel has it
     for cell in job["cells"]:
-        shell.run_cell(cell, store_history=True)
+        await kernel.run(cell)
     result = {"refused": "", "told": [], "notes": [], "took_s": 0.0}
     started = time.perf_counter()
     try:
-        draft = submission.read(shell, job["line"], job["cell"], cwd=Path.cwd(), environ=dict(os.environ))
+        draft = submission.read(kernel.shell, job["line"], job["cell"], cwd=Path.cwd(), environ=dict(os.environ))
     except AutotrainError as error:
         result["refused"] = str(error)
     else:
@@ -75,9 +75,8 @@ def kernel(job, shell):
         lay_ready(draft, job["trial"])
     Path(job["result"]).write_text(json.dumps(result))
     write_to(Path(job["here"]))
-    if not result["refused"]:
-        ran = shell.run_cell(draft.parsed.code)
-        sys.exit(0 if ran.success else 3)
+    if not result["refused"] and (await kernel.run(draft.parsed.code))["status"] != "ok":
+        sys.exit(3)
 
 
 def lay_ready(draft, directory):
@@ -113,29 +112,28 @@ def trial(job):
     sys.exit(CellRunner(context).run()[1])
 
 
-def main():
-    """Load what both sides need, then wait for jobs."""
-    side = sys.argv[1]
-    modules = sys.argv[2:]
+def serve_notebooks(modules):
+    """Fork for every notebook a kernel that has loaded these modules."""
+    sys.path[0] = str(Path(__file__).parents[2])
+    from tests.kernel_shell import ForkingKernel, start
+
     del sys.path[0]
+    kernel = start(ForkingKernel)
+    load([*modules, "jupyter_autotrain.cell.submission"])
+    serve(lambda job: asyncio.run(notebook(job, kernel)))
+
+
+def serve_trials(modules):
+    """Fork for every trial a process that has loaded these modules."""
+    del sys.path[0]
+    load([*modules, "cloudpickle", "jupyter_autotrain.worker.worker_main"])
+    serve(trial)
+
+
+def load(modules):
     for module in modules:
         importlib.import_module(module)
-    if side == "trial":
-        for module in ("cloudpickle", "jupyter_autotrain.worker.worker_main"):
-            importlib.import_module(module)
-        serve(trial)
-    else:
-        from IPython.core.interactiveshell import InteractiveShell
-        from traitlets.config import Config
-
-        importlib.import_module("jupyter_autotrain.cell.submission")
-        quiet = Config()
-        quiet.HistoryManager.enabled = False  # its thread would not live on in a child
-        quiet.InteractiveShell.colors = "NoColor"
-        shell = InteractiveShell.instance(config=quiet)
-        shell.user_ns_hidden.update(shell.user_ns)  # as a kernel does when it has started
-        serve(lambda job: kernel(job, shell))
 
 
 if __name__ == "__main__":
-    main()
+    {"kernel": serve_notebooks, "trial": serve_trials}[sys.argv[1]](sys.argv[2:])

@@ -6,24 +6,19 @@ are told), and `safe: names` (any of the three).
 """
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-HEAD = "=== "
-NEXT_CELL = "# %%\n"
+from tests.patterns.notebooks import patterns
+
 FEWEST = 60
 
 
 def notebooks():
-    for file in sorted(Path(__file__).parent.glob("*.patterns")):
-        for text in file.read_text(encoding="utf-8").split(f"\n{HEAD}")[1:]:
-            head, _, body = text.partition("\n")
-            about, _, outcome = head.partition(" | ")
-            how, _, names = outcome.partition(":")
-            wanted = [name.strip() for name in names.split(",") if name.strip()]
-            cells = [cell.strip("\n") for cell in body.split(NEXT_CELL)]
-            yield pytest.param(cells, how, wanted, id=f"{file.stem}: {about}")
+    for pattern in patterns():
+        how, _, names = pattern.outcome.partition(":")
+        wanted = [name.strip() for name in names.split(",") if name.strip()]
+        yield pytest.param(pattern.cells, how, wanted, id=f"{pattern.file}: {pattern.about}")
 
 
 @pytest.mark.parametrize(("cells", "how", "names"), [*notebooks()])

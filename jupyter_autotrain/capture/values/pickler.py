@@ -17,7 +17,15 @@ from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
 from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout, LaterError, ReducedValue
 from jupyter_autotrain.capture.values.arrays import reduce_array
-from jupyter_autotrain.capture.values.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
+from jupyter_autotrain.capture.values.by_value import (
+    CACHED,
+    TRAVELS,
+    class_reduced,
+    code_reduced,
+    function_reduced,
+    has_cached,
+    method_reduced,
+)
 from jupyter_autotrain.capture.values.embedded import EMBEDDED
 from jupyter_autotrain.capture.values.memory import ArrayMemory
 from jupyter_autotrain.capture.values.stream import PickleStream
@@ -180,6 +188,8 @@ def _cell(cell: types.CellType) -> tuple[object, ...]:
 
 def _reducer(kind: type) -> Reducer:
     """How values of a class are pickled."""
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
     numpy = sys.modules.get("numpy")
     torch = sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.ndarray):
@@ -191,6 +201,12 @@ def _reducer(kind: type) -> Reducer:
 
 def _by_pickle(_value: object, _places: ArrayLayout) -> ReducedValue:
     return None
+
+
+_BY_TYPE: Mapping[type, Reducer] = {
+    types.CodeType: lambda code, _: code_reduced(code),  # type: ignore[arg-type]  # as the key says
+    types.MethodType: lambda method, _: method_reduced(method),  # type: ignore[arg-type]  # as above
+}
 
 
 def _torch_kinds(torch: types.ModuleType) -> tuple[type, ...]:
