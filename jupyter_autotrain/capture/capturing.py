@@ -8,10 +8,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from jupyter_autotrain.capture import mutation_warnings, name_conflicts, packages, reports, secrets, state
+from jupyter_autotrain.capture import mutation_warnings, name_conflicts, packages, reports, secrets, state, unnamed
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
+from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.limits import CaptureLimits
@@ -86,16 +87,21 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
     given = state.HeaderOptions(seed, variables, bool(data))
-    items, slice_ = _items(read, namespace, history, parameters, ByteBudget(limits.data_bytes, progress), given)
-    script = assemble(read, items, _futures(read, items, history), parameters)
-    tree_ = ast.parse(script.text)
+    budget = ByteBudget(limits.data_bytes, progress)
+    patterns = [*ship, *shipped.staying(data.values(), cwd)]
+    unnamed_: set[str] = set()
+    while True:
+        items, slice_ = _items(read, history, parameters, budget, given, unnamed_)
+        script = assemble(read, items, _futures(read, items, history), parameters)
+        tree_ = ast.parse(script.text)
+        found = _files(script, tree_, slice_, data, cwd, patterns)
+        fresh = unnamed.in_pickles(script.text, found.all, slice_)
+        if not fresh:
+            break
+        unnamed_ |= fresh
     values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
     renamed = _renamed(read, slice_, script, tree_)
-    live = {name: slice_.live.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
-    imported = frozenset[str]().union(*(pickled.modules for pickled in slice_.values.pickles.values()))
-    patterns = [*ship, *shipped.staying(data.values(), cwd)]
-    found = shipped.find(opened.TrialCode(tree_, script.source_map, live, parameters), imported, cwd, patterns)
     files = found.files
     shipping.check_limits(files, limits)
     return Capture(
@@ -114,27 +120,45 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
             *mutation_warnings.find(tree, items, namespace, returns),
             *found.differences,
         ),
-        packages=packages.find(tree_, files, imported),
+        packages=packages.find(tree_, files, slice_.values.modules),
     )
+
+
+def _files(
+    script: AssembledScript,
+    tree_: ast.Module,
+    slice_: Slice,
+    data: Mapping[str, str],
+    cwd: Path,
+    patterns: Sequence[str],
+) -> RequiredFiles:
+    live = {name: slice_.live.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
+    code = opened.TrialCode(tree_, script.source_map, live, slice_.parameters)
+    found = shipped.find(code, slice_.values.modules, cwd, patterns)
+    found.elsewhere |= {cwd / path for path in data.values()}
+    return found
 
 
 def _items(
     code: CapturedCode,
-    namespace: Mapping[str, object],
     history: History,
     parameters: Collection[str],
     budget: ByteBudget,
     given: state.HeaderOptions,
+    unnamed_: Collection[str],
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
-    names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree), values=namespace)
+    names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree), values=history.values)
     while True:
         budget.kept_bytes = 0
         slice_ = Slice(
-            namespace, history, parameters=parameters, by_value=by_value, budget=budget, has_data=given.has_data
+            history.values, history, parameters=parameters, by_value=by_value, budget=budget, has_data=given.has_data
         )
-        slice_.follow(names, bound_by(code.tree.body))
+        slice_.follow(names)
+        slice_.include(unnamed_)
+        while listed := unnamed.subclasses(code.text, slice_):
+            slice_.include(listed)
         state.restore_code(slice_, code.tree, given)
         slice_.finish()
         _complain(slice_, budget.limit_bytes)

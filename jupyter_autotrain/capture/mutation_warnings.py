@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.mutations import Mutations
@@ -45,7 +46,7 @@ def _meaning(*, one: bool) -> str:
 
 
 def _can_change(name: str, values: Mapping[str, object]) -> bool:
-    return name in values and not isinstance(values[name], _UNCHANGEABLE)
+    return name in values and not looking.is_kind(values[name], _UNCHANGEABLE)
 
 
 def _trained(changed: Iterable[object], values: Mapping[str, object]) -> set[str]:
@@ -56,13 +57,13 @@ def _trained(changed: Iterable[object], values: Mapping[str, object]) -> set[str
 
 
 def _groups(optimizer: object) -> list[dict[str, list[object]]]:
-    found = getattr(optimizer, "__dict__", {}).get("param_groups")
+    found = looking.own_attributes(optimizer).get("param_groups")
     return found if isinstance(found, list) else []
 
 
 def _parameters(module: object) -> Iterator[int]:
     """The identities of a PyTorch module's parameters, read from its own dictionaries."""
-    own = getattr(module, "__dict__", {})
-    yield from (id(parameter) for parameter in own.get("_parameters", {}).values())
-    for inner in own.get("_modules", {}).values():
+    own = looking.own_attributes(module)
+    yield from (id(parameter) for _, parameter in looking.items(own.get("_parameters")))
+    for _, inner in looking.items(own.get("_modules")):
         yield from _parameters(inner)

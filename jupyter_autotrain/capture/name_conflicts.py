@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from numbers import Number
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.script import place
 from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
@@ -48,12 +49,12 @@ class NameConflict:
 
 def is_notebooks(name: str, namespace: Mapping[str, object]) -> bool:
     """Whether the notebook binds `name` to something other than what the trial has under it."""
-    return name in namespace and not str(_attribute(namespace[name], "__module__")).startswith(_OURS)
+    return name in namespace and not str(looking.attribute(namespace[name], "__module__")).startswith(_OURS)
 
 
 def clash(value: object, origin: str) -> str:
     """What the notebook binds a searched name to; "" for a plain value, such as a number: that is its default."""
-    shape = _attribute(value, "shape")
+    shape = looking.attribute(value, "shape")
     if isinstance(value, _PLAIN) or (isinstance(shape, tuple) and not shape):
         return ""
     return f"{described(value)} in the notebook{f' ({origin})' if origin else ''}"
@@ -163,13 +164,6 @@ def _may_call(value: object, call: ast.Call) -> bool:
     except TypeError:
         return False
     return True
-
-
-def _attribute(value: object, name: str) -> object:
-    try:
-        return getattr(value, name, None)
-    except Exception:  # noqa: BLE001 - the value is the user's, and so is its __getattr__
-        return None
 
 
 def _has(value: object, attribute: str) -> bool:

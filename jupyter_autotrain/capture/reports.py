@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.name_conflicts import NameConflict
 from jupyter_autotrain.capture.script import place as script_place
@@ -246,4 +247,4 @@ def _reports_by_itself(top: str) -> bool:
     own = sys.modules.get(_PACKAGE)
     loaded = [module for name, module in list(sys.modules.items()) if name == top or name.startswith(f"{top}.")]
     values = [value for module in loaded for value in list(getattr(module, "__dict__", {}).values())]
-    return any(value is own or getattr(value, "__module__", "") == f"{_PACKAGE}.worker.api" for value in values)
+    return any(value is own or looking.attribute(value, "__module__") == f"{_PACKAGE}.worker.api" for value in values)

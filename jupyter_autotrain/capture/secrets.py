@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
 from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import CaptureError
@@ -75,21 +76,24 @@ def in_value(name: str, value: object, pickle: bytes) -> SecretFinding | None:
 
 def _holds_only_numbers(value: object) -> bool:
     """True for an array of numbers wider than a byte, which spell no text; looking through gigabytes takes seconds."""
+    if looking.module_of(type(value)) != "numpy" or type(value).__name__ != "ndarray":
+        return False
     dtype = getattr(value, "dtype", None)
-    is_array = type(value).__module__ == "numpy" and type(value).__name__ == "ndarray"
-    return is_array and getattr(dtype, "kind", "O") in "iufcb" and getattr(dtype, "itemsize", 1) > 1
+    return getattr(dtype, "kind", "O") in "iufcb" and getattr(dtype, "itemsize", 1) > 1
 
 
 def _parts(where: str, called: str, value: object) -> Iterator[tuple[str, str, object]]:
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield f"{where}[{cut(repr(key), 40)}]", key if isinstance(key, str) else called, item
-    elif isinstance(value, list | tuple | set | frozenset):
-        for index, item in enumerate(value):
-            yield f"{where}[{index}]", called, item
-    elif not isinstance(value, type) and isinstance(attributes := getattr(value, "__dict__", None), dict):
-        for key, item in attributes.items():
-            yield f"{where}.{key}", str(key), item
+    for key, item in looking.items(value):
+        yield f"{where}[{cut(_shown(key), 40)}]", key if isinstance(key, str) else called, item
+    for index, item in enumerate(looking.elements(value)):
+        yield f"{where}[{index}]", called, item
+    if not looking.is_kind(value, type):
+        for name, item in looking.own_attributes(value).items():
+            yield f"{where}.{name}", str(name), item
+
+
+def _shown(key: object) -> str:
+    return repr(key) if isinstance(key, str | int | float | bytes | tuple) else f"a {type(key).__name__}"
 
 
 def in_script(text: str, tree: ast.Module, source_map: Sequence[str]) -> Iterator[SecretFinding]:

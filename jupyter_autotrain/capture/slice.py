@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 
 from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
 from jupyter_autotrain.capture.definitions.rerun import Notebook
-from jupyter_autotrain.capture.differences import Difference
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import EARLIEST, Item, data_item, import_item, in_order, source_item
 from jupyter_autotrain.capture.provided_names import ProvidedNames
@@ -60,21 +60,23 @@ class Slice:
         self.differences: list[Difference] = []
         self._sets: set[str] = set()
         self._rebound: set[str] = set()
-        self._bound = frozenset[str]()
+        self._bound = set[str]()
+        self._binds_unseen = False
+        self._absent: dict[str, str] = {}
         self._todo: list[str] = []
         self._notebook = Notebook(namespace, history, self.home)
         self._known = sources.by_identity(namespace, self.home)
 
-    def follow(self, names: Names, bound: Collection[str]) -> None:
-        """Take in everything that some code needs.
-
-        Args:
-            names: What it needs.
-            bound: The names that it binds somewhere.
-        """
+    def follow(self, names: Names) -> None:
+        """Take in everything that some code needs."""
         self._rebound |= names.rebound
-        self._bound |= frozenset(bound)
+        self._bound |= names.binds
         self._use(names, "")
+        self._follow()
+
+    def include(self, names: Collection[str]) -> None:
+        """Take in names that no code reads, and everything that they need."""
+        self._todo += sorted(name for name in names if name in self.namespace and name not in self.items)
         self._follow()
 
     def _follow(self) -> None:
@@ -100,7 +102,8 @@ class Slice:
 
     def finish(self) -> None:
         """Write the pickles, once everything has been followed."""
-        self.missing = {name: user for name, user in self.missing.items() if name not in self._sets}
+        self.missing = {name: user for name, user in self.missing.items() if not self._may_be_set(name, user)}
+        self.differences += self._read_but_absent()
         for name, difference in self.texts.drop(self.values.refused, self.history.label_of):
             self.items.pop(name, None)
             self.values.pickles.pop(name, None)
@@ -110,7 +113,7 @@ class Slice:
         self.differences += attributes.emptied(self.items, self.live, self.values.pickles)
         if not (self.missing or self.values.refused or self.values.too_big):
             self.values.share()
-            self.differences += self.values.copies()
+            self.differences += self.values.differences()
 
     def _leave_rebound(self) -> None:
         """Leave out what cannot travel and the code itself binds before it reads it, such as the loss of a loop."""
@@ -135,10 +138,11 @@ class Slice:
     # Following names
 
     def _use_of(self, item: Item) -> None:
-        self._use(Names(item.eager, item.called, item.deferred, *[frozenset[str]()] * 4), item.name)
+        self._use(Names(item.eager, item.called, item.deferred), item.name)
 
     def _use(self, names: Names, user: str) -> None:
         self._sets |= names.sets
+        self._binds_unseen |= names.binds_unseen
         self.differences += self.texts.use(names, self.history.label_of(user))
         self.values.refused.update(kernel_only.waiting_for_input(names.called, self.namespace))
         self.provided.check_called(names.called)
@@ -154,13 +158,31 @@ class Slice:
         """Return whether the notebook need not bind a name.
 
         The body of a definition reads globals when it is called, so what the cell binds before that call is there in
-        a trial too. A method that is never called reads nothing; one that is called fails in the notebook as well.
+        a trial too. A branch that is never taken reads nothing, nor does a method that is never called.
         """
         if name in names.optional | names.hints or self._is_builtin(name):
             return True
-        if not user or name in names.eager:
+        is_certain = name not in names.uncertain
+        if not user or (name in names.eager and is_certain):
             return False
-        return name in self._bound or isinstance(self.namespace.get(user), type)
+        if name in self._bound:
+            return True
+        may_never_run = not is_certain or isinstance(self.namespace.get(user), type)
+        if may_never_run:
+            self._absent.setdefault(name, user)
+        return may_never_run
+
+    def _may_be_set(self, name: str, user: str) -> bool:
+        """Return whether code that runs in a trial may bind a name before a definition reads it."""
+        return name in self._sets or (self._binds_unseen and user != "")
+
+    def _read_but_absent(self) -> list[Difference]:
+        text = "{}, which {} reads, does not exist here: a trial that comes to that line fails, as the cell here would"
+        found = sorted((name, user) for name, user in self._absent.items() if not self._may_be_set(name, user))
+        return [
+            Difference(DifferenceKind.NOT_CARRIED, text.format(name, user), self.history.label_of(user))
+            for name, user in found
+        ]
 
     def _exists(self, name: str, *, hint: bool) -> bool:
         if name in self.provided.names or name in self.parameters:
@@ -168,9 +190,9 @@ class Slice:
         if name not in self.namespace:
             last = self.history.last(name)
             return name == "get_ipython" or (last is not None and hint and last.kind is BindingKind.IMPORT)
-        if is_special(name):
-            return False
         value = self.namespace[name]
+        if is_special(name):
+            return name == self.home and isinstance(value, types.ModuleType)
         if not self.history.bindings(name) and sources.is_shells_own(name, value):
             return False
         return not hint or isinstance(value, types.ModuleType | type) or sources.is_definition(value, self.home)

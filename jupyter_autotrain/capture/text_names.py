@@ -23,7 +23,7 @@ class TextNames:
         plain = names.needed - names.texts
         self._read |= plain
         self.only = (self.only | names.texts) - self._read
-        text = "names that only {} reads: its text is not known before it runs"
+        text = "names that only {} reads, as they are not known before it runs: write them in the cell too"
         return [Difference(DifferenceKind.NOT_CARRIED, text.format(call), origin) for call in sorted(names.unknown)]
 
     def drop(self, refused: dict[str, str], origin: Callable[[str], str]) -> Iterator[tuple[str, Difference]]:

@@ -83,7 +83,8 @@ def told(notebook, cell, *cells):
     ],
 )
 def test_text_that_is_not_known_is_told_with_its_call(notebook, cells, cell, call):
-    assert f"names that only {call} reads: its text is not known before it runs" in told(notebook, cell, *cells)
+    text = f"names that only {call} reads, as they are not known before it runs: write them in the cell too"
+    assert text in told(notebook, cell, *cells)
 
 
 def test_what_is_known_and_what_is_no_text_is_not_told(notebook):

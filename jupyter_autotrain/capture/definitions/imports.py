@@ -8,6 +8,7 @@ import sys
 import types
 from dataclasses import dataclass
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.history import Binding, History, is_literal
 
 
@@ -37,7 +38,9 @@ def find(name: str, value: object, history: History) -> ImportLine | None:
 
 
 def is_importable(module: types.ModuleType) -> bool:
-    """False for a module that was made in memory: no other process can import it."""
+    """False for a module that was made in memory: no other process can import it; each has a `__main__`."""
+    if module.__name__ == "__main__":
+        return True
     if sys.modules.get(module.__name__) is not module:
         return False
     return module.__spec__ is not None or bool(getattr(module, "__file__", None))
@@ -59,7 +62,7 @@ def _from_line(name: str, value: object, node: ast.ImportFrom, last: Binding) ->
     members = {alias.asname or alias.name: alias.name for alias in node.names}
     member = members.get(name, name if "*" in members else "")
     module = sys.modules.get(node.module or "")
-    if not member or module is None or getattr(module, member, None) is not value:
+    if not member or module is None or looking.attribute(module, member) is not value:
         return None
     return ImportLine(f"from {node.module} import {_renamed(member, name)}", last)
 
@@ -89,12 +92,12 @@ def _module_line(name: str, module: types.ModuleType) -> ImportLine | None:
 
 def _member_line(name: str, value: object) -> ImportLine | None:
     """A function or class by the module that defines it."""
-    path = getattr(value, "__module__", None)
-    member = getattr(value, "__qualname__", None)
+    path = looking.attribute(value, "__module__")
+    member = looking.attribute(value, "__qualname__")
     if not isinstance(path, str) or not isinstance(member, str):
         return None
     module = sys.modules.get(path)
-    if module is None or path == "__main__" or getattr(module, member, None) is not value:
+    if module is None or path == "__main__" or looking.attribute(module, member) is not value:
         return None
     if path == builtins.__name__:
         return ImportLine(f"from builtins import {_renamed(member, name)}")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.definitions import rerun
 from jupyter_autotrain.capture.definitions.class_state import class_state
 from jupyter_autotrain.capture.definitions.reproducible import StatementContext, decorated_state, function_state
@@ -53,9 +54,9 @@ class DefinitionSource:
 
 def is_definition(value: object, home: str) -> bool:
     """True for functions and classes made in the module `home`, wrapped ones included."""
-    if getattr(value, "__module__", None) != home or not callable(value):
+    if not callable(value) or looking.attribute(value, "__module__") != home:
         return False
-    return isinstance(value, type) or isinstance(getattr(value, "__qualname__", None), str)
+    return looking.is_kind(value, type) or isinstance(looking.attribute(value, "__qualname__"), str)
 
 
 def by_identity(namespace: Mapping[str, object], home: str) -> dict[int, str]:
@@ -63,7 +64,7 @@ def by_identity(namespace: Mapping[str, object], home: str) -> dict[int, str]:
     named = {name: value for name, value in namespace.items() if is_definition(value, home)}
     found = {identity: path for name, value in named.items() for identity, path in own_parts(name, value)}
     found |= {id(value): name for name, value in named.items()}
-    return found | {id(value): name for name, value in named.items() if getattr(value, "__name__", "") == name}
+    return found | {id(value): name for name, value in named.items() if looking.attribute(value, "__name__") == name}
 
 
 def find(name: str, value: object, notebook: Notebook) -> DefinitionSource | None:
@@ -80,9 +81,9 @@ def find(name: str, value: object, notebook: Notebook) -> DefinitionSource | Non
 def own_parts(path: str, value: object) -> Iterator[tuple[int, str]]:
     """The methods and nested classes of a class by identity, with the path to each."""
     for name, part in vars(value).items() if isinstance(value, type) else ():
-        if getattr(part, "__qualname__", None) != f"{value.__qualname__}.{name}":  # type: ignore[attr-defined]
+        if not looking.is_kind(part, (type, FunctionType)):
             continue
-        if isinstance(part, type | FunctionType):
+        if part.__qualname__ == f"{value.__qualname__}.{name}":  # type: ignore[attr-defined]
             yield id(part), f"{path}.{name}"
             yield from own_parts(f"{path}.{name}", part)
 
@@ -226,5 +227,5 @@ def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, tr
 def is_shells_own(name: str, value: object) -> bool:
     """True for a builtin that IPython replaced in the user's namespace, such as `open` or `exit`."""
     plain = getattr(builtins, name, None)
-    replaced = type(value).__module__.startswith("IPython") or getattr(value, "__wrapped__", None) is plain
+    replaced = looking.module_of(type(value)).startswith("IPython") or looking.attribute(value, "__wrapped__") is plain
     return plain is not None and replaced

@@ -7,6 +7,7 @@ import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files.live_values import objects
 from jupyter_autotrain.capture.files.path_methods import ANY
 from jupyter_autotrain.capture.files.program import Program, ProgramScope
@@ -32,7 +33,7 @@ class Bindings(ABC):
         self._parameters = parameters
         self._names: dict[tuple[ProgramScope, str], PossibleValues] = {}
         self._attributes: dict[str, PossibleValues] = {}
-        self._objects = [one for one in objects(values.values()) if hasattr(one, "__dict__")]
+        self._objects = [one for one in objects(values.values()) if looking.own_attributes(one)]
 
     @abstractmethod
     def of(self, node: ast.expr, scope: ProgramScope) -> PossibleValues:

@@ -55,6 +55,8 @@ class FileSelection:
                 self._run(one)
                 continue
             texts = one.texts - self._own_outputs(one, openings)
+            if one.use.how in _READS:
+                self.found.elsewhere |= {Path(text) for text in texts if text.startswith("/") and is_known(text)}
             relative_paths = [
                 relative_path for text in sorted(texts) if (relative_path := self._relative_path(text, one)) is not None
             ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import PurePath
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files.path_methods import ANY, MOST
 
 _DEEPEST = 6
+_SEQUENCES = (list, tuple, set, frozenset)
 Scalar = str | int | float
 
 
@@ -32,11 +34,10 @@ def _scalars(value: object, depth: int) -> list[Scalar]:
 
 def _held(value: object) -> Iterable[object]:
     """What a container holds; of a table the texts."""
-    if isinstance(value, Mapping):
-        return list(islice(value.values(), MOST))
-    if isinstance(value, list | tuple | set | frozenset):
-        return list(islice(value, MOST))
-    kind = type(value).__module__.partition(".")[0]
+    if looking.is_kind(value, (Mapping, *_SEQUENCES)):
+        held = (one for _, one in looking.items(value))
+        return islice(chain(held, looking.elements(value)), MOST)
+    kind = _package_of(value)
     if kind == "pandas" and type(value).__name__ == "DataFrame":
         return [value[name] for name in value.columns]  # type: ignore[index,attr-defined] # pandas is not imported here
     if kind in {"numpy", "pandas"} and getattr(getattr(value, "dtype", None), "kind", "") in {"O", "U", "T"}:
@@ -46,30 +47,31 @@ def _held(value: object) -> Iterable[object]:
 
 def is_container(value: object) -> bool:
     """Whether a value holds others, which it then stands for."""
-    if isinstance(value, Mapping | list | tuple | set | frozenset):
-        return True
-    return type(value).__module__.partition(".")[0] in {"numpy", "pandas"}
+    return looking.is_kind(value, (Mapping, *_SEQUENCES)) or _package_of(value) in {"numpy", "pandas"}
+
+
+def _package_of(value: object) -> str:
+    return looking.module_of(type(value)).partition(".")[0]
 
 
 def elements(value: object) -> list[object]:
     """What a loop over a value gives; a text stands for itself."""
-    if isinstance(value, Mapping):
-        return list(islice(value, MOST))
-    return list(islice(value, MOST)) if isinstance(value, list | tuple | set | frozenset) else [value]
+    if looking.is_kind(value, Mapping):
+        return [key for key, _ in islice(looking.items(value), MOST)]
+    return list(islice(looking.elements(value), MOST)) if looking.is_kind(value, _SEQUENCES) else [value]
 
 
 def attribute(value: object, name: str) -> list[object]:
     """An attribute of a live object that is stored in it; a column of a table."""
-    if isinstance(value, str | PurePath | int | float):
+    if looking.is_kind(value, (str, PurePath, int, float)):
         return []
     if _is_table(value):
         return item(value, name) if name in list(value.columns) else [value]  # type: ignore[attr-defined] # as above
-    if is_container(value) and not isinstance(value, Mapping):
+    if is_container(value) and not looking.is_kind(value, Mapping):
         return [value]
-    if isinstance(value, Mapping) and name in value:
-        return item(value, name)
-    stored = getattr(value, "__dict__", None)
-    if isinstance(stored, Mapping) and name in stored:
+    if found := [held for key, held in looking.items(value) if key == name]:
+        return found
+    if name in (stored := looking.own_attributes(value)):
         return [stored[name]]
     of_class = [vars(kind)[name] for kind in type(value).__mro__[:-1] if name in vars(kind)]
     return [one for one in of_class[:1] if isinstance(one, str | PurePath | dict | list | tuple)]
@@ -79,8 +81,9 @@ def item(value: object, key: object) -> list[object]:
     """An item of a value: that of a known key, else all that it may be."""
     if isinstance(value, str | PurePath):
         return [ANY]
-    if isinstance(value, Mapping) and key is not None:
-        found = value.get(key, value.get(None, []))
+    if looking.is_kind(value, Mapping) and key is not None:
+        held = dict(looking.items(value))
+        found = held.get(key, held.get(None, []))
         return found if isinstance(found, list) else [found]
     if isinstance(value, list | tuple) and isinstance(key, int) and -len(value) <= key < len(value):
         return [value[key]]
@@ -90,7 +93,7 @@ def item(value: object, key: object) -> list[object]:
 
 
 def _is_table(value: object) -> bool:
-    return type(value).__module__.startswith("pandas.") and hasattr(value, "columns")
+    return _package_of(value) == "pandas" and looking.attribute(value, "columns") is not None
 
 
 def objects(values: Iterable[object], most: int = 2_000) -> Iterator[object]:
@@ -103,8 +106,8 @@ def objects(values: Iterable[object], most: int = 2_000) -> Iterator[object]:
             continue
         seen.add(id(value))
         yield value
-        stored = getattr(value, "__dict__", None)
-        if isinstance(stored, dict) and not isinstance(value, type):
-            todo += list(islice(stored.values(), 100))
-        elif isinstance(value, dict | list | tuple):
-            todo += list(islice(value.values() if isinstance(value, dict) else value, 100))
+        if looking.is_kind(value, type):
+            continue
+        todo += islice(looking.own_attributes(value).values(), 100)
+        todo += [held for _, held in islice(looking.items(value), 100)]
+        todo += islice(looking.elements(value), 100)

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files.indexing import index
 from jupyter_autotrain.capture.files.live_values import objects
 from jupyter_autotrain.capture.files.openers import FileCall, FileOperation, uses
@@ -117,7 +118,7 @@ def _held(values: Mapping[str, object]) -> Iterator[Opening]:
     for name, value in values.items():
         for one in objects([value]):
             is_folder = any(kind.__name__ == "DatasetFolder" for kind in type(one).__mro__)
-            root = getattr(one, "root", None) if is_folder else None
+            root = looking.own_attributes(one).get("root") if is_folder else None
             if isinstance(root, str | Path):
                 call = ast.Call(ast.Name(name), [], [])
                 yield Opening(FileCall(FileOperation.FOLDER, call.func, call), frozenset([str(root)]), name, ("", 0))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import PurePath
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files import path_methods
 from jupyter_autotrain.capture.files.bindings import UNKNOWN, PossibleValues, merged
 from jupyter_autotrain.capture.files.live_values import is_container, scalars
@@ -22,8 +23,10 @@ def of_method(value: object, name: str, arguments: list[PossibleValues]) -> Poss
     """What a method of one value may give."""
     if isinstance(value, str | PurePath):
         return path_methods.called(str(value), name, arguments)
-    if isinstance(value, Mapping) and name in {"items", "keys", "values"}:
-        return [[[key, held] for key, held in value.items()] if name == "items" else list(getattr(value, name)())]
+    if looking.is_kind(value, Mapping) and name in {"items", "keys", "values"}:
+        pairs = list(looking.items(value))
+        found = {"items": [[key, held] for key, held in pairs], "keys": [key for key, _ in pairs]}
+        return [found.get(name, [held for _, held in pairs])]
     return [value] if is_container(value) else UNKNOWN
 
 

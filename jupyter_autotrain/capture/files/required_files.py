@@ -17,6 +17,7 @@ class RequiredFiles:
     Attributes:
         files: The files, by their path in the trial's folder.
         origins: Where the first call is that opens each of them.
+        elsewhere: Files that do not travel with the code: those read by an absolute path, and the header's `data:`.
         folders: Folders that are made in a trial, empty as far as nothing travels into them.
         written: Places that the code may write to; parts may be unknown.
         notes: What would fail, as it would here.
@@ -25,10 +26,16 @@ class RequiredFiles:
 
     files: dict[str, Path] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
+    elsewhere: set[Path] = field(default_factory=set)
     folders: set[str] = field(default_factory=set)
     written: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def all(self) -> list[Path]:
+        """All files that are read."""
+        return [*self.files.values(), *self.elsewhere]
 
     def add_all(self, files: Mapping[str, Path], origin: str) -> None:
         """Take in files that something else names."""

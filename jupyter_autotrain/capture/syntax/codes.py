@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.history import Binding, compiler_flags
 
 _LOOKED_AT_MOST = 300
@@ -44,7 +45,7 @@ def live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
         for cell in value.__closure__ or ():
             if callable(content := cell_content(cell)):
                 yield from live_codes(content, seen)
-    wrapped = inspect.getattr_static(value, "__wrapped__", None) or getattr(value, "__func__", None)
+    wrapped = inspect.getattr_static(value, "__wrapped__", None) or looking.attribute(value, "__func__")
     if wrapped is not None:
         yield from live_codes(wrapped, seen)
 
@@ -70,13 +71,9 @@ def _held(item: object) -> list[object]:
         return [*closure, *vars(item).values()]
     if isinstance(item, property):
         return [item.fget, item.fset, item.fdel]
-    if isinstance(item, Mapping):
-        return list(item.values())
-    if isinstance(item, list | tuple | set):
-        return list(item)
-    function = getattr(item, "__func__", None) or getattr(item, "func", None)
-    attributes = getattr(item, "__dict__", None)
-    return [function, *(attributes.values() if isinstance(attributes, dict) else ())]
+    functions = [looking.attribute(item, name) for name in ("__func__", "func")]
+    held = (one for _, one in looking.items(item))
+    return [*functions, *held, *looking.elements(item), *looking.own_attributes(item).values()]
 
 
 def has_globals(function: FunctionType, namespace: Mapping[str, object]) -> bool:

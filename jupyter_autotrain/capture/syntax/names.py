@@ -29,24 +29,28 @@ class Names:
         called: Those of `eager` that may be called meanwhile (decorators, calls).
         deferred: Read when something that the statements define is called.
         optional: Needed names that may be missing: bound later here, or guarded.
+        uncertain: Needed names that only a lambda or a branch reads, which may never run.
         hints: Read only by annotations that Python does not evaluate.
-        bound: Bound for certain after the statements ran.
+        binds: Bound somewhere here.
         sets: Module-level names that functions among them assign by `global`.
         texts: Those of `needed` that only texts name, such as that of `df.query(...)`: they may be missing.
         unknown: Calls that read names by texts that are not known here.
         rebound: Those of `needed` that a branch or loop may have bound here before each place that reads them.
+        binds_unseen: Whether names are bound that cannot be seen, such as by `globals()[name] = 1`.
     """
 
     eager: frozenset[str]
     called: frozenset[str]
     deferred: frozenset[str]
-    optional: frozenset[str]
-    hints: frozenset[str]
-    bound: frozenset[str]
-    sets: frozenset[str]
+    optional: frozenset[str] = frozenset()
+    uncertain: frozenset[str] = frozenset()
+    hints: frozenset[str] = frozenset()
+    binds: frozenset[str] = frozenset()
+    sets: frozenset[str] = frozenset()
     texts: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
     rebound: frozenset[str] = frozenset()
+    binds_unseen: bool = False
 
     @property
     def needed(self) -> frozenset[str]:
@@ -71,12 +75,14 @@ def analyse(
         called=frozenset(walker.called & walker.eager),
         deferred=frozenset(walker.deferred),
         optional=frozenset(walker.optional),
+        uncertain=frozenset((walker.eager | walker.deferred) - walker.certain),
         hints=frozenset(walker.hints - walker.eager - walker.deferred),
-        bound=frozenset(walker.module.bound),
+        binds=frozenset(walker.ever | walker.maybe_bound),
         sets=frozenset(walker.sets),
         texts=frozenset(walker.texts - walker.plain),
         unknown=frozenset(walker.unknown),
         rebound=frozenset((walker.eager | walker.deferred) - walker.read_first),
+        binds_unseen=walker.star,
     )
 
 
@@ -103,15 +109,18 @@ class _Walker(TextWalker):
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
-        self._branches(lambda: self._block(node.body), lambda: self._block(node.orelse))
+        with self._set(may_not_run=True):
+            self._branches(lambda: self._block(node.body), lambda: self._block(node.orelse))
 
     def visit_IfExp(self, node: ast.IfExp) -> None:
         self.visit(node.test)
-        self._branches(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
+        with self._set(may_not_run=True):
+            self._branches(lambda: self.visit(node.body), lambda: self.visit(node.orelse))
 
     def visit_BoolOp(self, node: ast.BoolOp) -> None:
         self.visit(node.values[0])
-        self._branches(lambda: self._visit_all(*node.values[1:]), lambda: None)
+        with self._set(may_not_run=True):
+            self._branches(lambda: self._visit_all(*node.values[1:]), lambda: None)
 
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
@@ -146,7 +155,8 @@ class _Walker(TextWalker):
             self.visit(node.type)
         if node.name:
             self._bind(node.name)
-        self._block(node.body)
+        with self._set(may_not_run=True):
+            self._block(node.body)
         if node.name:
             self.scopes[-1].bound.discard(node.name) if self.scopes[-1].kind != "function" else None
 
@@ -159,7 +169,8 @@ class _Walker(TextWalker):
     def _case(self, node: ast.match_case) -> None:
         for name in bound_by([node.pattern]):
             self._bind(name)
-        self._visit_all(node.pattern, node.guard, *node.body)
+        with self._set(may_not_run=True):
+            self._visit_all(node.pattern, node.guard, *node.body)
 
     def _branches(self, *branches: Callable[[], None]) -> None:
         """Walk alternatives; only what each of them binds is bound for certain."""

@@ -38,11 +38,12 @@ class ScopeWalker(ast.NodeVisitor):
         self.maybe_bound = set(self.sets)
         self.waiting: dict[str, list[Callable[[], None]]] = {}
         self.owner = ""
-        self.guarded = self.is_deferred = self.in_hint = self.star = False
+        self.guarded = self.is_deferred = self.may_not_run = self.in_hint = self.star = False
         self.eager = set[str]()
         self.called = set[str]()
         self.deferred = set[str]()
         self.optional = set[str]()
+        self.certain = set[str]()
         self.read_first = set[str]()
         self.hints = set[str]()
         self.texts = set[str]()
@@ -73,6 +74,8 @@ class ScopeWalker(ast.NodeVisitor):
         (self.texts if self.in_text else self.plain).add(name)
         if name in self.ever or self.guarded or self.star:
             self.optional.add(name)
+        if not self.may_not_run:
+            self.certain.add(name)
         if name not in self.maybe_bound:
             self.read_first.add(name)
 
@@ -130,7 +133,7 @@ class ScopeWalker(ast.NodeVisitor):
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
         self._visit_all(*node.args.defaults, *node.args.kw_defaults)
-        with self._inside(Scope("function", arguments_of(node))):
+        with self._inside(Scope("function", arguments_of(node))), self._set(may_not_run=True):
             self.visit(node.body)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -152,7 +155,7 @@ class ScopeWalker(ast.NodeVisitor):
         scopes = list(self.scopes)
 
         def body() -> None:
-            with self._set(scopes=scopes, is_deferred=True, owner=""):
+            with self._set(scopes=scopes, is_deferred=True, may_not_run=False, owner=""):
                 self._function_body(node)
 
         if any(scope.kind == "function" for scope in scopes):

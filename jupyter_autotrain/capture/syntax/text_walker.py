@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
@@ -30,10 +31,21 @@ class TextWalker(ScopeWalker):
         self.unknown: set[str] = set()
         self.explained: set[int] = set()
 
+    def visit(self, node: ast.AST) -> None:
+        """Note a use of all names at once."""
+        if texts.is_scope(node, self._value) or texts.is_main(node, self._value):
+            if id(node) not in self.explained and not self._is_local(node):
+                self.unknown.add(ast.unparse(node))
+            self.explained.update(id(part) for part in ast.walk(node))
+        super().visit(node)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        if texts.is_main(node.value, self._value):
+            self.explained.add(id(node.value))  # what reads names is the name that it gets
+        super().visit_Assign(node)
+
     def visit_Call(self, node: ast.Call) -> None:
         self._read_texts(texts.in_call(node, self._value))
-        if texts.is_scope(node) and id(node) not in self.explained and not self._is_local(node):
-            self.unknown.add(ast.unparse(node))
         super().visit_Call(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
@@ -44,8 +56,12 @@ class TextWalker(ScopeWalker):
         self._read_texts(texts.in_comparison(node, self._value))
         self.generic_visit(node)
 
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        self._read_texts(texts.in_attribute(node, self._value))
+        self.generic_visit(node)
+
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if texts.is_scope(node.value) and not isinstance(node.ctx, ast.Load):
+        if texts.is_scope(node.value, self._value) and not isinstance(node.ctx, ast.Load):
             self.explained.add(id(node.value))
             self.star = True  # it binds names that cannot be seen
         else:
@@ -56,16 +72,20 @@ class TextWalker(ScopeWalker):
         return value_of(node, self._named)
 
     def _named(self, name: str) -> object:
-        return self._own_texts.get(name) if name in self.ever else self.values.get(name)
+        if name in self.ever or name in self._own_texts:
+            return self._own_texts.get(name)
+        return self.values.get(name)
 
     @cached_property
     def _own_texts(self) -> dict[str, object]:
-        return own_texts(self.statements)
+        return own_texts(self.statements) | dict.fromkeys(texts.names_of_main(self.statements), sys.modules[texts.MAIN])
 
-    def _is_local(self, node: ast.Call) -> bool:
-        """Whether `locals()` or `vars()` gives a function's own names."""
-        is_global = isinstance(node.func, ast.Name) and node.func.id == "globals"
-        return not is_global and self.scopes[-1] is not self.module
+    def _is_local(self, node: ast.AST) -> bool:
+        """Return whether `locals()` or `vars()` gives a function's own names."""
+        match node:
+            case ast.Call(func=ast.Name(id="locals" | "vars"), args=[]):
+                return self.scopes[-1] is not self.module
+        return False
 
     def _read_texts(self, reading: texts.TextReading | None) -> None:
         if reading is None:
@@ -73,7 +93,7 @@ class TextWalker(ScopeWalker):
         self.explained.update(map(id, reading.used))
         if reading.unknown:
             self.unknown.add(reading.unknown)
-            self.star = True
+        self.star = self.star or reading.binds or bool(reading.unknown)
         with self._set(guarded=True, in_text=True):
             for name in sorted(reading.names):
                 self._read(name)

@@ -7,9 +7,11 @@ calls mean nothing here.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+import types
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.text_languages import (
     at_names,
     format_fields,
@@ -26,6 +28,8 @@ _FORMULAS = frozenset({
 _TIMERS = frozenset({"Timer", "repeat", "timeit"})
 _OF_A_TABLE = frozenset({"eval", "evaluate", "query"})
 _OF_SCOPE = frozenset({"globals", "locals", "vars"})
+_OF_A_MODULE = frozenset({"delattr", "getattr", "hasattr", "setattr"})
+MAIN = "__main__"
 
 Known = Callable[[ast.expr], object]
 """Gives the value of an expression where that is known, else None."""
@@ -39,26 +43,60 @@ class TextReading:
         names: Names it may read.
         code: Code that it runs in the caller's scope.
         unknown: What is not known of it, for people; "" when all is.
-        used: Calls of `globals()` and the like whose use is explained by this one.
+        used: `globals()`, `__main__` and the like, whose use is explained by this one.
+        binds: Whether it binds names.
     """
 
     names: set[str] = field(default_factory=set)
     code: list[str] = field(default_factory=list)
     unknown: str = ""
     used: list[ast.expr] = field(default_factory=list)
+    binds: bool = False
 
 
-def is_scope(node: ast.AST | None) -> bool:
-    """True for `globals()`, `locals()` and `vars()`."""
+def is_scope(node: ast.AST | None, known: Known) -> bool:
+    """True for `globals()`, `locals()` and `vars()`, and for the names of the module `__main__`."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
             return name in _OF_SCOPE
+        case ast.Call(func=ast.Name(id="vars"), args=[module]) | ast.Attribute(value=module, attr="__dict__"):
+            return is_main(module, known)
     return False
+
+
+def is_main(node: ast.AST, known: Known) -> bool:
+    """True for `__main__`, `sys.modules["__main__"]`, `sys.modules[__name__]` and names of the same module."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
+            return _is_name_of_main(name)
+        case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"), args=[name]):
+            return _is_name_of_main(name)
+        case ast.Name():
+            value = known(node)
+            return looking.is_kind(value, types.ModuleType) and looking.attribute(value, "__name__") == MAIN
+    return False
+
+
+def _is_name_of_main(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="__name__") | ast.Constant(value="__main__"):
+            return True
+    return False
+
+
+def names_of_main(statements: Iterable[ast.stmt]) -> Iterator[str]:
+    """The names that some statements give the module `__main__`."""
+    for node in (part for one in statements for part in ast.walk(one)):
+        match node:
+            case ast.Import(names=aliases):
+                yield from (alias.asname or alias.name for alias in aliases if alias.name == MAIN)
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_main(value, lambda _: None):
+                yield name
 
 
 def in_call(call: ast.Call, known: Known) -> TextReading | None:
     """What a call reads by its texts; None for a call that is not known to read any."""
-    for rule in (_runs, _times, _of_a_table, _formula, _format, _lookup):
+    for rule in (_runs, _times, _of_a_table, _formula, _format, _lookup, _of_main):
         reading = rule(call, known)
         if reading is not None:
             return reading
@@ -67,7 +105,7 @@ def in_call(call: ast.Call, known: Known) -> TextReading | None:
 
 def in_percent(node: ast.BinOp, known: Known) -> TextReading | None:
     """What `"%(name)s" % globals()` reads."""
-    if not (isinstance(node.op, ast.Mod) and is_scope(node.right)):
+    if not (isinstance(node.op, ast.Mod) and is_scope(node.right, known)):
         return None
     text = known(node.left)
     reading = TextReading(used=[node.right])
@@ -80,12 +118,20 @@ def in_percent(node: ast.BinOp, known: Known) -> TextReading | None:
 
 def in_subscript(node: ast.Subscript, known: Known) -> TextReading | None:
     """What `globals()["name"]` reads."""
-    return _key(node.value, node.slice, known) if is_scope(node.value) else None
+    return _key(node.value, node.slice, known) if is_scope(node.value, known) else None
+
+
+def in_attribute(node: ast.Attribute, known: Known) -> TextReading | None:
+    """What `__main__.name` reads."""
+    if node.attr == "__dict__" or not is_main(node.value, known):
+        return None
+    is_read = isinstance(node.ctx, ast.Load)
+    return TextReading({node.attr} if is_read else set(), used=[node.value], binds=not is_read)
 
 
 def in_comparison(node: ast.Compare, known: Known) -> TextReading | None:
     """The name that `"name" in globals()` tests."""
-    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0]):
+    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0], known):
         return _key(node.comparators[0], node.left, known)
     return None
 
@@ -117,7 +163,7 @@ def _runs(call: ast.Call, known: Known) -> TextReading | None:
         return None
     scope = _argument(call, 1, "globals")
     text = _argument(call, 0, "source", "statement")
-    if scope is not None and not is_scope(scope) and name != "run":
+    if scope is not None and not is_scope(scope, known) and name != "run":
         return TextReading()  # it has names of its own
     if isinstance(text, ast.Call) and _called(text)[0] == "compile":
         text = _argument(text, 0, "source")
@@ -129,7 +175,7 @@ def _runs(call: ast.Call, known: Known) -> TextReading | None:
 def _times(call: ast.Call, known: Known) -> TextReading | None:
     name, owner = _called(call)
     scope = next((keyword.value for keyword in call.keywords if keyword.arg == "globals"), None)
-    if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope):
+    if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope, known):
         return None
     reading = TextReading(used=[scope] if scope is not None else [])
     for index, argument in enumerate(("stmt", "setup")):
@@ -189,7 +235,7 @@ def _columns(data: object) -> set[str]:
 def _format(call: ast.Call, known: Known) -> TextReading | None:
     """`"{name}".format(**globals())`, `.format_map(globals())` and `Template("$name").substitute(globals())`."""
     named = [keyword.value for keyword in call.keywords]
-    scopes = [part for part in (*call.args, *named) if is_scope(part)]
+    scopes = [part for part in (*call.args, *named) if is_scope(part, known)]
     if not scopes or not isinstance(call.func, ast.Attribute):
         return None
     owner = call.func.value
@@ -211,14 +257,28 @@ def _format(call: ast.Call, known: Known) -> TextReading | None:
 
 
 def _lookup(call: ast.Call, known: Known) -> TextReading | None:
-    """`globals().get("name")`; what only adds names reads none."""
-    if not (isinstance(call.func, ast.Attribute) and is_scope(call.func.value)):
+    """`globals().get("name")`; what only binds names reads none."""
+    if not (isinstance(call.func, ast.Attribute) and is_scope(call.func.value, known)):
         return None
     if call.func.attr in {"setdefault", "update"}:
-        return TextReading(used=[call.func.value])
+        return TextReading(used=[call.func.value], binds=True)
     if call.func.attr in {"get", "pop", "__getitem__"} and call.args:
         return _key(call.func.value, call.args[0], known)
     return None
+
+
+def _of_main(call: ast.Call, known: Known) -> TextReading | None:
+    """`getattr(__main__, "name")` and its like."""
+    name, owner = _called(call)
+    if owner or name not in _OF_A_MODULE or len(call.args) < 2 or not is_main(call.args[0], known):
+        return None
+    module, key = call.args[:2]
+    if name not in {"getattr", "hasattr"}:
+        return TextReading(used=[module], binds=True)
+    text = known(key)
+    if isinstance(text, str):
+        return TextReading({text}, used=[module])
+    return TextReading(unknown=ast.unparse(call), used=[module])
 
 
 def _known_parts(node: ast.JoinedStr, known: Known) -> str:

@@ -8,11 +8,9 @@ their code travels with the pickle.
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from enum import Enum
-from pathlib import PurePath
-from types import CodeType, FunctionType, GetSetDescriptorType, MemberDescriptorType, MethodType
+from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any
 
 from cloudpickle import cloudpickle
@@ -73,25 +71,6 @@ def function_reduced(value: object, home: str) -> ReducedValue:
         registry = dict(value.registry)
         return functools.singledispatch, (registry.pop(object),), [*registry.items()], None, None, register_all
     return None
-
-
-def method_reduced(method: MethodType) -> ReducedValue:
-    """How to make a bound method again: by its name, where its object still has it under that name."""
-    owner = method.__self__
-    name = getattr(method.__func__, "__name__", "")
-    found = inspect.getattr_static(owner, name, None)
-    is_its_own = getattr(found, "__func__", found) is method.__func__
-    return (getattr, (owner, name)) if is_its_own else None
-
-
-def code_reduced(code: CodeType) -> ReducedValue:
-    """How to make code again; None where cloudpickle's way will do.
-
-    A kernel names each cell by a temporary file of its own process, which would make each capture another one.
-    """
-    if not PurePath(code.co_filename).parent.name.startswith("ipykernel_"):
-        return None
-    return cloudpickle._code_reduce(code.replace(co_filename="<cell>"))  # type: ignore[no-any-return]  # noqa: SLF001 - it has no public name
 
 
 def has_cached(value: object) -> bool:

@@ -11,8 +11,9 @@ from itertools import count
 
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout
 from jupyter_autotrain.capture.values.memory import Span, span
-from jupyter_autotrain.capture.values.pickler import PickleContext, UnpicklableError, ValuePickler
+from jupyter_autotrain.capture.values.pickler import PickleContext, ValuePickler
 from jupyter_autotrain.capture.values.stream import LimitError, PickleStream
+from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
 _LONGEST_FILE_NAME = 100
 
@@ -31,6 +32,7 @@ class Pickled:
         again: Whether the content is not whole, because arrays in it lie in the same memory.
         copies: In which way something in it is only a copy of what is here.
         emptied: Functions whose cached results stay here.
+        left_out: Attributes of instances that stay here.
     """
 
     content: bytes = b""
@@ -42,6 +44,7 @@ class Pickled:
     again: bool = False
     copies: tuple[str, ...] = ()
     emptied: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
 
     def parts(self) -> list[int]:
         """The identities of what can change inside, to see what is shared with other names."""
@@ -84,6 +87,7 @@ def dump(value: object, context: PickleContext, stream: PickleStream, *, is_join
         again=pickler.layout.again,
         copies=tuple(pickler.layout.copies),
         emptied=frozenset(pickler.emptied),
+        left_out=frozenset(pickler.left_out),
     )
 
 

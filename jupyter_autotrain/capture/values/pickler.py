@@ -13,24 +13,24 @@ from pickle import PickleBuffer
 
 import cloudpickle
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
-from jupyter_autotrain.capture.values import unpicklable
+from jupyter_autotrain.capture.values import instances, unpicklable
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout, LaterError, ReducedValue
 from jupyter_autotrain.capture.values.arrays import reduce_array
 from jupyter_autotrain.capture.values.by_value import (
     CACHED,
     TRAVELS,
     class_reduced,
-    code_reduced,
     function_reduced,
     has_cached,
-    method_reduced,
 )
 from jupyter_autotrain.capture.values.embedded import EMBEDDED
 from jupyter_autotrain.capture.values.memory import ArrayMemory
 from jupyter_autotrain.capture.values.stream import PickleStream
 from jupyter_autotrain.capture.values.tables import reduce_table_part
 from jupyter_autotrain.capture.values.tensors import reduce_torch
+from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
 _PROTOCOL = 5
 _NEVER_SHARED = (
@@ -40,10 +40,6 @@ _NEVER_SHARED = (
 
 _DEFINITIONS = (type, types.FunctionType)
 Reducer = Callable[[object, ArrayLayout], ReducedValue]
-
-
-class UnpicklableError(Exception):
-    """A value cannot be pickled; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +90,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         self.uses = set[str]()
         self.modules = set[str]()
         self.emptied = set[str]()
+        self.left_out = set[str]()
         module = sys.modules.get(self._home)
         main = _MainGlobals()
         self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
@@ -117,20 +114,20 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         return found
 
     def _is_global(self, value: object) -> bool:
-        return getattr(value, "__module__", None) != self._home or self._in_script(value) is not None
+        return looking.attribute(value, "__module__") != self._home or self._in_script(value) is not None
 
     def reducer_override(self, value: object) -> object:
         """Refer to what the script defines, refuse what cannot travel; give functions the script's globals."""
         kind = type(value)
         if kind in self._ordinary:
             return NotImplemented
-        is_definition = isinstance(value, _DEFINITIONS)
+        is_definition = issubclass(kind, _DEFINITIONS)
         if is_definition or callable(value):
             name = self._in_script(value)
             if name is not None:
                 self.refers.add(name.partition(".")[0])
                 return attrgetter(name), (_Main(),)
-            self.modules.add(str(getattr(value, "__module__", "")))
+            self.modules.add(str(looking.attribute(value, "__module__", "")))
         if is_definition:
             return self._definition(value)
         return self._instance(value, kind)
@@ -140,20 +137,24 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         # Of tensors each can have a reason of its own; for other values their class tells.
         if reducer in {None, reduce_torch} and (why := unpicklable.reason(value)):
             raise UnpicklableError(f"it holds {why}")
-        if isinstance(value, types.CellType):
-            return _cell(value)
         if kind is CACHED and (special := function_reduced(value, self._home)) is not None:
-            self.emptied.update({str(getattr(value, "__qualname__", value))} if has_cached(value) else ())
+            self.emptied.update(
+                {str(looking.attribute(value, "__qualname__", kind.__name__))} if has_cached(value) else ()
+            )
             return special
         if reducer is None:
-            reducer = self._reducers[kind] = _reducer(kind)
+            reducer = self._reducers[kind] = _reducer(kind, self._home)
         if reducer is _by_pickle and not callable(value):
             self._ordinary.add(kind)
         try:
             reduced = reducer(value, self.layout)
         except LaterError:
             return bytearray, ()
-        return NotImplemented if reduced is None else reduced
+        if reduced is None:
+            return NotImplemented
+        if names := instances.left_out(value, reduced, self._home):
+            self.left_out.add(f"{', '.join(names)} of {kind.__name__}, which its own methods leave out")
+        return reduced
 
     def _definition(self, value: object) -> object:
         if any(value is own for own in TRAVELS):
@@ -177,36 +178,22 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         return make, arguments, (state, {**slots, "__globals__": {}, "__closure__": None}), *rest
 
 
-def _cell(cell: types.CellType) -> tuple[object, ...]:
-    """An empty cell, filled once it exists: a function may well be in its own cell."""
-    try:
-        state = (None, {"cell_contents": cell.cell_contents})
-    except ValueError:  # still empty
-        return types.CellType, ()
-    return types.CellType, (), state
-
-
-def _reducer(kind: type) -> Reducer:
+def _reducer(kind: type, home: str) -> Reducer:
     """How values of a class are pickled."""
-    if kind in _BY_TYPE:
-        return _BY_TYPE[kind]
     numpy = sys.modules.get("numpy")
     torch = sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.ndarray):
         return reduce_array
     if torch is not None and issubclass(kind, _torch_kinds(torch)):
         return reduce_torch
-    return reduce_table_part if kind.__module__.partition(".")[0] == "pandas" else _by_pickle
+    if looking.module_of(kind).partition(".")[0] == "pandas":
+        return reduce_table_part
+    alone = instances.reducer_of(kind, home)
+    return _by_pickle if alone is None else lambda value, _: alone(value)
 
 
 def _by_pickle(_value: object, _places: ArrayLayout) -> ReducedValue:
     return None
-
-
-_BY_TYPE: Mapping[type, Reducer] = {
-    types.CodeType: lambda code, _: code_reduced(code),  # type: ignore[arg-type]  # as the key says
-    types.MethodType: lambda method, _: method_reduced(method),  # type: ignore[arg-type]  # as above
-}
 
 
 def _torch_kinds(torch: types.ModuleType) -> tuple[type, ...]:

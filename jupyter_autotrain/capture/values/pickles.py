@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
@@ -13,8 +13,9 @@ from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.attributes import owners
 from jupyter_autotrain.capture.values.data import Pickled, dump, embed, file_name, sharing
 from jupyter_autotrain.capture.values.memory import ArrayMemory
-from jupyter_autotrain.capture.values.pickler import PickleContext, UnpicklableError
+from jupyter_autotrain.capture.values.pickler import PickleContext
 from jupyter_autotrain.capture.values.stream import ByteBudget, LimitError, PickleStream
+from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
 _NOTHING = Pickled()
 
@@ -48,6 +49,11 @@ class PickledValues:
         self.too_big: dict[str, int] = {}
         self.uncounted: set[str] = set()
         self.files: dict[str, bytes] = {}
+
+    @property
+    def modules(self) -> frozenset[str]:
+        """Modules that classes and functions inside the pickles are imported from."""
+        return frozenset[str]().union(*(pickled.modules for pickled in self.pickles.values()))
 
     def waiting(self) -> list[str]:
         """Names that travel as data and are not pickled yet."""
@@ -137,14 +143,14 @@ class PickledValues:
         shared = {name: _shared_memory(self.pickles[name], memory) for name in sorted(self.pickles)}
         return sharing({name: [*self.pickles[name].parts(), *shared[name]] for name in shared})
 
-    def copies(self) -> list[Difference]:
-        """What is only a copy in a trial."""
-        texts = {name: dict.fromkeys(pickled.copies) for name, pickled in sorted(self.pickles.items())}
-        return [
-            Difference(DifferenceKind.COPIED, f"{name} {text}", self._items[name].origin)
-            for name in texts
-            for text in texts[name]
-        ]
+    def differences(self) -> Iterator[Difference]:
+        """What is only a copy in a trial, or not there."""
+        for name, pickled in sorted(self.pickles.items()):
+            origin = self._items[name].origin
+            for text in dict.fromkeys(pickled.copies):
+                yield Difference(DifferenceKind.COPIED, f"{name} {text}", origin)
+            for text in sorted(pickled.left_out):
+                yield Difference(DifferenceKind.NOT_CARRIED, f"{text} (in {name})", origin)
 
     def _pickle_jointly(self, names: Sequence[str]) -> Pickled:
         """One pickle of several names, in place of those of each; now that the memory of all arrays is known."""

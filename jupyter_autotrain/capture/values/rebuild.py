@@ -29,6 +29,18 @@ def set_attributes(made: Any, attributes: Mapping[str, object]) -> None:  # noqa
     made.__dict__.update(attributes)
 
 
+def fill(made: Any, state: Any) -> None:  # noqa: ANN401 - any instance
+    """Give an instance its attributes, without code of its class, which may ask for attributes that are not there yet.
+
+    Its `__dict__` is the very one of the state: others may hold it too.
+    """
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    if attributes is not None:
+        object.__setattr__(made, "__dict__", attributes)
+    for name, value in (slots or {}).items():
+        object.__setattr__(made, name, value)
+
+
 def storage(buffer: Any, offset: int, size_bytes: int, own: bool, shared: bool) -> Any:  # noqa: ANN401 - any buffer
     """A torch storage upon a buffer; `own` gives it memory of its own, `shared` one that other processes see."""
     torch: Any = import_module("torch")

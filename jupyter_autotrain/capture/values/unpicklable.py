@@ -13,15 +13,16 @@ import threading
 import types
 import weakref
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import islice
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.values import autograd
 
 _SEEN_AT_MOST = 20_000
 _DEPTH = 6
 _OF_A_MODULE = {"_parameters", "_buffers", "_modules"}
-_IN_MEMORY = io.BytesIO | io.StringIO
+_IN_MEMORY = (io.BytesIO, io.StringIO)
 _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((io.IOBase, tempfile._TemporaryFileWrapper), "an open file"),  # noqa: SLF001 - it has no public name
     ((types.GeneratorType, types.AsyncGeneratorType), "a generator: it can be neither copied nor started again"),
@@ -39,6 +40,8 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
 )  # fmt: skip
 _LINES_OF_A_SHELL = frozenset({"IPython.utils.text"})  # `x = !ls` gives a list from there
 _BY_MODULE = (
+    ("dbm", "a database connection"),
+    ("shelve", "a database connection"),
     ("sqlite3", "a database connection"),
     ("psycopg", "a database connection"),
     ("pymysql", "a database connection"),
@@ -46,20 +49,25 @@ _BY_MODULE = (
     ("sqlalchemy.orm.session", "a database connection"),
     ("multiprocessing", "a handle to other processes"),
     ("concurrent.futures", "a pool of workers"),
+    ("torch.jit", "a TorchScript object"),
     ("IPython", "a part of IPython, which trials do not have"),
     ("ipykernel", "a part of the kernel"),
     ("ipywidgets", "a widget, which lives in this notebook only"),
 )
 
 
+class UnpicklableError(Exception):
+    """A value cannot be pickled; the text says why."""
+
+
 def reason(value: object) -> str:
     """Why this very object cannot travel; "" when it can, as far as one can see from outside."""
-    if isinstance(value, type | _IN_MEMORY) or type(value).__module__ in _LINES_OF_A_SHELL:
+    module = looking.module_of(type(value))
+    if looking.is_kind(value, (type, *_IN_MEMORY)) or module in _LINES_OF_A_SHELL:
         return ""
     for kinds, text in _KINDS:
-        if isinstance(value, kinds):
+        if looking.is_kind(value, kinds):
             return text
-    module = type(value).__module__
     for prefix, text in _BY_MODULE:
         if module == prefix or module.startswith((f"{prefix}.", f"{prefix}_", "_" + prefix)):
             return text
@@ -83,15 +91,13 @@ def find(name: str, value: object) -> Iterator[tuple[str, str]]:
 
 def parts(value: object) -> Iterator[tuple[str, object]]:
     """What a container or an instance holds: (the step to it, the object). Numbers and text hold nothing."""
-    if isinstance(value, Mapping):
-        for key, item in islice(list(value.items()), _SEEN_AT_MOST):
-            yield f"[{key!r}]", item
-    elif isinstance(value, list | tuple | set | frozenset | deque):
-        for index, item in enumerate(islice(value, _SEEN_AT_MOST)):
-            if not isinstance(item, int | float | str | bytes | complex):
-                yield f"[{index}]", item
-    if not isinstance(value, type | types.ModuleType | types.FunctionType) and not _pickles_itself(value):
-        for attribute, item in list(getattr(value, "__dict__", {}).items()):
+    for key, item in islice(looking.items(value), _SEEN_AT_MOST):
+        yield f"[{key!r}]" if isinstance(key, str | int | float) else f"[a {type(key).__name__}]", item
+    for index, item in enumerate(islice(looking.elements(value), _SEEN_AT_MOST)):
+        if not isinstance(item, int | float | str | bytes | complex):
+            yield f"[{index}]", item
+    if not looking.is_kind(value, (type, types.ModuleType, types.FunctionType)) and not _pickles_itself(value):
+        for attribute, item in list(looking.own_attributes(value).items()):
             yield from _attribute(attribute, item)
 
 
@@ -114,8 +120,9 @@ def _pickles_itself(value: object) -> bool:
 def _elsewhere(value: object) -> str:
     """Why a tensor cannot travel: it lives elsewhere, or has a graph."""
     torch = sys.modules.get("torch")
-    if torch is None or not isinstance(value, torch.Tensor):
+    if torch is None or not looking.is_kind(value, torch.Tensor):
         return ""
+    assert isinstance(value, torch.Tensor)
     if value.device.type == "cpu":
         return autograd.reason(value)
     if value.device.type == "meta":

@@ -1,0 +1,188 @@
+"""How instances are pickled that would lose something on pickle's own way, or fail when they are made again."""
+
+from __future__ import annotations
+
+import copyreg
+import gc
+import inspect
+import sys
+import types
+import typing
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import PurePath
+from typing import Any
+
+from cloudpickle import cloudpickle
+
+from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.values.array_layout import ReducedValue
+from jupyter_autotrain.capture.values.embedded import Embedded
+from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
+
+_FILL = Embedded("fill")
+_PROTOCOL = 5
+_OWN_WAYS = ("__getstate__", "__reduce__", "__reduce_ex__")
+_COMPARED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
+
+
+def reducer_of(kind: type, home: str) -> Callable[[Any], ReducedValue] | None:
+    """Return how instances of a class are pickled; None where pickle's own way will do.
+
+    Args:
+        kind: The class.
+        home: The module that the notebook's definitions are in.
+    """
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind]
+    if issubclass(kind, BaseException) and kind.__reduce__ is BaseException.__reduce__:
+        return _exception if isinstance(kind.__init__, types.FunctionType) else None
+    if _has_own_way(kind, home):
+        return _by_itself
+    is_plain = not _defines(kind.__mro__, *_OWN_WAYS, "__setstate__")
+    return _filled if is_plain and (looking.module_of(kind) == home or _answers(kind)) else None
+
+
+def _defines(classes: Iterable[type], *names: str) -> bool:
+    """Return whether one of these classes has one of these methods of its own."""
+    return any(name in vars(one) for one in classes if one is not object for name in names)
+
+
+def _has_own_way(kind: type, home: str) -> bool:
+    """Return whether the notebook's own code pickles the instances of a class."""
+    return _defines((base for base in kind.__mro__ if looking.module_of(base) == home), *_OWN_WAYS)
+
+
+def _answers(kind: type) -> bool:
+    """Return whether code of a class runs when an attribute is read."""
+    return _defines(kind.__mro__, "__getattr__") or isinstance(kind.__getattribute__, types.FunctionType)
+
+
+def left_out(value: object, reduced: tuple[object, ...], home: str) -> list[str]:
+    """Return the attributes of an instance that the notebook's own code leaves out of its pickle.
+
+    Args:
+        value: The instance.
+        reduced: What that code gave.
+        home: The module that the notebook's definitions are in.
+    """
+    if not _has_own_way(type(value), home):
+        return []
+    _, arguments, *rest = reduced
+    state = rest[0] if rest else None
+    named = {name for part in _parts([state]) if isinstance(part, dict) for name in part}
+    held = list(_parts([arguments, state]))
+    attributes = looking.own_attributes(value)
+    return [name for name, one in attributes.items() if name not in named and not _is_among(one, held)]
+
+
+def _parts(values: Iterable[object], depth: int = 3) -> Iterator[object]:
+    """Yield values and what they hold, some levels deep."""
+    for value in values:
+        yield value
+        if depth and isinstance(value, list | tuple | dict):
+            yield from _parts(value.values() if isinstance(value, dict) else value, depth - 1)
+
+
+def _is_among(one: object, others: Iterable[object]) -> bool:
+    return any(_same(one, other) for other in others)
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two values are the same, or cannot be distinguished."""
+    if one is other:
+        return True
+    try:
+        return type(one) is type(other) and isinstance(one, _COMPARED) and bool(one == other)
+    except Exception:  # noqa: BLE001 - what they hold is the user's
+        return False
+
+
+# By class
+
+
+def _exception(error: BaseException) -> ReducedValue:
+    """An exception, without calling its class: that may take other arguments than its base."""
+    return copyreg.__newobj__, (type(error), *error.args), vars(error) or None  # type: ignore[attr-defined]  # it is there
+
+
+def _by_itself(value: object) -> ReducedValue:
+    """An instance that the notebook's own code pickles.
+
+    Raises:
+        UnpicklableError: That code says only by which name the instance is known.
+    """
+    reduced: tuple[Any, ...] | str = value.__reduce_ex__(_PROTOCOL)
+    if isinstance(reduced, str):
+        raise UnpicklableError(f"it gives only a name of this notebook, {reduced}")
+    is_plain = len(reduced) == 5 and reduced[2] is not None and not _defines(type(value).__mro__, "__setstate__")
+    return (*reduced, _FILL) if is_plain else reduced
+
+
+def _filled(value: object) -> ReducedValue:
+    """An instance whose `__dict__` is known elsewhere too, or whose class would be asked for attributes too early."""
+    if not _answers(type(value)) and _holders(value) <= _ALONE:
+        return None
+    reduced: tuple[Any, ...] = value.__reduce_ex__(_PROTOCOL)  # type: ignore[assignment]  # a class without its own way
+    make, arguments, state, *rest = reduced
+    attributes = looking.own_attributes(value)
+    state = (attributes, state[1]) if isinstance(state, tuple) else attributes  # the very dictionary
+    return make, arguments, state, *rest, _FILL
+
+
+def _holders(value: object) -> int:
+    attributes = looking.own_attributes(value)
+    return sys.getrefcount(attributes)
+
+
+class _Alone:
+    def __init__(self) -> None:
+        self.value = 0
+
+
+_ALONE = _holders(_Alone())
+
+
+def _method(method: types.MethodType) -> ReducedValue:
+    """A bound method, by its name where its object still has it under that name."""
+    owner = method.__self__
+    name = looking.attribute(method.__func__, "__name__", "")
+    found = inspect.getattr_static(owner, str(name), None)
+    is_its_own = looking.attribute(found, "__func__", found) is method.__func__
+    return (getattr, (owner, name)) if is_its_own else None
+
+
+def _code(code: types.CodeType) -> ReducedValue:
+    """Code without the name that a kernel gives its cell: a file of its process, which no two kernels would share."""
+    if not PurePath(code.co_filename).parent.name.startswith("ipykernel_"):
+        return None
+    return cloudpickle._code_reduce(code.replace(co_filename="<cell>"))  # type: ignore[no-any-return]  # noqa: SLF001 - it has no public name
+
+
+def _cell(cell: types.CellType) -> ReducedValue:
+    """An empty cell, filled once it exists: a function may well be in its own cell."""
+    try:
+        state = (None, {"cell_contents": cell.cell_contents})
+    except ValueError:  # still empty
+        return types.CellType, ()
+    return types.CellType, (), state
+
+
+def _view(make: Callable[..., object]) -> Callable[[object], ReducedValue]:
+    """What shows a dictionary as it is at any time: made again upon that dictionary."""
+    return lambda view: (make, tuple(gc.get_referents(view)))
+
+
+_ORDERED = OrderedDict[str, str]()
+_BY_TYPE: Mapping[type, Callable[[Any], ReducedValue]] = {
+    types.MethodType: _method,
+    types.CellType: _cell,
+    types.CodeType: _code,
+    types.MappingProxyType: _view(types.MappingProxyType),
+    **{
+        type(view(made())): _view(view) for made in (dict, OrderedDict) for view in (made.keys, made.values, made.items)
+    },
+    typing.NewType: lambda made: (typing.NewType, (made.__name__, made.__supertype__)),
+    typing.ParamSpec: lambda made: (typing.ParamSpec, (made.__name__,)),
+    typing.TypeVarTuple: lambda made: (typing.TypeVarTuple, (made.__name__,)),
+}
