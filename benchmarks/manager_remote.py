@@ -87,7 +87,7 @@ def rate(home: Home, trials: int, concurrency: int) -> tuple[float, float]:
         factories = Factories(create, lambda _spec: None, lambda _spec: None)  # type: ignore[arg-type,return-value]  # no tuner is asked
         context = ManagerContext(home, store, Clocks(time.time, time.monotonic, time.sleep), factories)
         queue = EventQueue()
-        serving = Manager(context, queue, Threads(ThreadPoolExecutor(32), ThreadPoolExecutor(2)))
+        serving = Manager(context, queue, Threads(lambda: ThreadPoolExecutor(32), ThreadPoolExecutor(2)))
         spec = ExperimentSpec(
             "rate",
             Bundle(),

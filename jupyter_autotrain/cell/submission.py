@@ -13,9 +13,10 @@ from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook
 from jupyter_autotrain.client import Experiment, data_files
 from jupyter_autotrain.client.check import check
+from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.client.progress import Progress
 from jupyter_autotrain.client.python_environment import with_requirements
-from jupyter_autotrain.client.rerun import before_rerun
+from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
@@ -125,11 +126,12 @@ def submit(
         StoreError: It cannot be stored; then nothing was started.
         BackendUnavailableError: The backend cannot run it.
     """
-    checked = check(draft.spec(), home)
+    patience = Patience()
+    checked = check(draft.spec(), home, patience=patience)
     spec = checked.spec
     for note in checked.notes:
         say(f"{note}\n")
-    earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, say, ask)
+    earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, Dialogue(say, ask), patience)
     with progress:
         spec, data = data_files.read(home, spec, draft.cwd, progress)
         experiment = send(

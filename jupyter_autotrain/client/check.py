@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.client import manager_client, python_environment, requirements
 from jupyter_autotrain.client.check_memory import CheckMemory
+from jupyter_autotrain.client.patience import CELL_S, Patience
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Probe, Submission
 from jupyter_autotrain.core.backend_check import TrialCheckingBackend
@@ -44,6 +44,7 @@ class _Finding:
         probe: Whether it can be used; usable where it was not asked.
         error: Why the cell cannot run there as it is: its data or its packages are not there.
         differences: Of its packages.
+        is_silent: Whether it has not answered in time, so that nothing of it is known.
     """
 
     choice: BackendChoice
@@ -51,36 +52,39 @@ class _Finding:
     probe: Probe = Probe(True, "")  # noqa: RUF009 - frozen
     error: AutotrainError | None = None
     differences: list[str] = field(default_factory=list)
+    is_silent: bool = False
 
     @property
     def can_run(self) -> bool:
-        return not self.missing and self.probe.usable and self.error is None
+        return not self.missing and self.probe.usable and self.error is None and not self.is_silent
 
     @property
     def is_kept(self) -> bool:
         """Whether it gets trials, now or when it can be used again."""
-        return self.can_run or not (self.missing or self.error or self.probe.is_lasting)
+        return self.can_run or self.is_silent or not (self.missing or self.error or self.probe.is_lasting)
 
 
-def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False) -> CheckedSpec:
+def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False, patience: Patience | None = None) -> CheckedSpec:
     """Make sure that one of the spec's backends can be used from here and has what the spec asks of it.
 
     A backend that cannot do it is left out; one that only does not answer now stays, and gets trials when it does.
-    A manager that runs connects to what is asked here at the same time.
+    A manager that runs connects to what is asked here at the same time. No backend is waited for longer than `patience`
+    allows: then a note says that it could not be asked, and the manager finds out.
 
     Args:
         spec: What is to be submitted.
         home: Where; it remembers for ten minutes what was found of a distant backend.
         afresh: True to ask all backends, whatever is remembered; nothing is submitted, so the manager is told nothing.
+        patience: How long to wait for their answers.
 
     Raises:
         BackendUnavailableError: No backend can; names everything that is missing.
         DataError: What `data:` says is there already is nowhere.
     """
-    examine = partial(_examine, spec, home, afresh=afresh)
-    with ThreadPoolExecutor(len(spec.backends)) as executor:
-        findings = list(executor.map(examine, spec.backends))
-    if not any(finding.can_run for finding in findings):
+    calls = [partial(_examine, spec, home, choice, afresh=afresh) for choice in spec.backends]
+    answers = zip(spec.backends, (patience or Patience()).ask(calls), strict=True)
+    findings = [finding or _Finding(choice, is_silent=True) for choice, finding in answers]
+    if not any(finding.can_run or finding.is_silent for finding in findings):
         raise _refusal(findings)
     kept = tuple(finding.choice for finding in findings if finding.is_kept)
     notes = python_environment.notes(spec)
@@ -137,6 +141,11 @@ def _first_trial(spec: ExperimentSpec) -> TrialSpec:
 
 def _note(finding: _Finding) -> str:
     name = finding.choice.profile.name
+    if finding.is_silent:
+        return (
+            f"Backend {name!r} could not be asked: no answer within {CELL_S:g} s. "
+            "Trials start there when it answers; what it lacks is told then."
+        )
     if finding.missing:
         return f"Backend {name!r} is left out, it cannot do this: {'; '.join(finding.missing)}."
     if finding.error is not None:
@@ -171,8 +180,13 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
     """What the backend would receive for the first trial; nothing is stored or started."""
-    backend = backends.create(spec.backends[0].profile, BackendContext(home))
-    try:
-        return backend.render(_first_trial(spec), Placement())
-    finally:
-        backend.close()
+    profile = spec.backends[0].profile
+
+    def render() -> Submission:
+        backend = backends.create(profile, BackendContext(home))
+        try:
+            return backend.render(_first_trial(spec), Placement())
+        finally:
+            backend.close()
+
+    return Patience().ask_one(profile.name, render)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.home import Home
@@ -34,7 +36,7 @@ def named(name: str, cwd: Path, environ: Mapping[str, str]) -> ClusterSpec | Non
     Raises:
         HeaderError: The profile is faulty.
         PlanError: It has no accelerators that are known.
-        BackendError: It cannot be made.
+        BackendError: It cannot be made, or does not answer.
     """
     profiles, _ = backends.header_context(cwd, environ).profiles()
     if name not in profiles.names():
@@ -42,7 +44,7 @@ def named(name: str, cwd: Path, environ: Mapping[str, str]) -> ClusterSpec | Non
     profile, faults = profiles.find(name)
     if profile is None:
         raise combined_error(faults)
-    inventory = _discover(profile)
+    inventory = Patience().ask_one(name, partial(_discover, profile))
     if not any(node.accelerators for node in inventory.nodes):
         raise PlanError(
             f"The backend {name!r} has no GPUs that are known ({_nodes(inventory)}).",

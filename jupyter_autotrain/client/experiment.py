@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
+from functools import partial
 from typing import Final
 
 from jupyter_autotrain import manager
@@ -11,6 +12,7 @@ from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.client import manager_client, place_leftovers, stop_leftovers
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import display
@@ -18,12 +20,13 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
 from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
-from jupyter_autotrain.core.text_format import number
+from jupyter_autotrain.core.text_format import number, trial_numbers
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.terminal import printable
 
+_ANSWERED_IN: Final = 0.8  # of the time that a client waits for the answer to a stop
 _ALL: Final = 1 << 62
 _METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value")
 
@@ -98,17 +101,17 @@ class Experiment(ExperimentFiles, display.Displayable):
         Args:
             trials: The numbers of the trials to end, while the experiment continues with others; None ends all of it.
             grace_s: How long a trial may take to end itself before it is ended by force.
-            timeout_s: The longest wait for the answer.
+            timeout_s: The longest wait; what has not ended by then is named, and ended later.
 
         Raises:
             StoreError: There is no trial of such a number.
             ManagerError: The manager did not answer in time; the request stays.
         """
         chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
-        name = self.name if chosen is None else f"{self.name}, {_numbers_text([trial.number for trial in chosen])}"
+        name = self.name if chosen is None else f"{self.name}, {trial_numbers([trial.number for trial in chosen])}"
         if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
             return StopReceipt(name=name, note="it had ended before")
-        args: dict[str, JsonValue] = {"grace_s": grace_s}
+        args: dict[str, JsonValue] = {"grace_s": grace_s, "within_s": timeout_s * _ANSWERED_IN}
         if chosen is not None:
             args["trials"] = [trial.number for trial in chosen]
         result = self._ask("stop", args, timeout_s)
@@ -176,7 +179,7 @@ class Experiment(ExperimentFiles, display.Displayable):
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
-        place_leftovers.remove_trials(self.home, places, self.id)
+        Patience().ask([partial(place_leftovers.remove_trials, self.home, places, self.id)])
 
     def _secret_values(self) -> dict[str, str]:
         spec = self.record.spec
@@ -210,7 +213,3 @@ class Experiment(ExperimentFiles, display.Displayable):
 
 def _row(point: MetricPoint) -> dict[str, str | int | float | None]:
     return {column: getattr(point, column) for column in _METRIC_COLUMNS}
-
-
-def _numbers_text(numbers: Sequence[int]) -> str:
-    return f"trial{'' if len(numbers) == 1 else 's'} {', '.join(map(str, numbers))}"

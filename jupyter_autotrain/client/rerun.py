@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import unfinished
 from jupyter_autotrain.client.manager_client import secret_values
+from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.text_format import count
 
-Say = Callable[[str], object]
+_LEAST_S = 0.5  # to wait for a stop at all
 _YES = {"y", "yes"}
 
 
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """How the user is told something, `say`, and asked, `ask`, which gives the answer."""
+
+    say: Callable[[str], object]
+    ask: Callable[[str], str]
+
+
 def before_rerun(
-    home: Home, spec: ExperimentSpec, secrets: Mapping[str, str], on_rerun: str, say: Say, ask: Callable[[str], str]
+    home: Home,
+    spec: ExperimentSpec,
+    secrets: Mapping[str, str],
+    on_rerun: str,
+    dialogue: Dialogue,
+    patience: Patience,
 ) -> Experiment | None:
     """Stop or keep the unfinished earlier runs as `on_rerun:` says, and print a line about it.
 
@@ -25,46 +41,54 @@ def before_rerun(
         spec: The new run.
         secrets: Where the values of its secrets are looked up; when one is missing, no earlier run is stopped.
         on_rerun: keep, stop or ask.
-        say: Prints a line.
-        ask: Asks the user a question.
+        dialogue: With the user.
+        patience: How long to wait until they are stopped.
 
     Returns:
         The newest earlier run that continues along with the new one; None if there is none.
 
     Raises:
         AutotrainError: A secret is not set.
-        ManagerError: An earlier run is to be stopped and the manager did not answer in time.
+        ManagerError: An earlier run is to be stopped, and there is no manager to do it.
     """
     secret_values(spec, secrets)
     earlier = unfinished(home, spec.name, spec.origin)
     if not earlier:
         return None
     if on_rerun == "ask":
-        return _ask(earlier, say, ask)
+        return _ask(earlier, dialogue, patience)
     if on_rerun == "stop":
-        _stop(earlier, say)
+        _stop(earlier, dialogue, patience)
         return None
-    say(f"{_still_runs(earlier)} beside this new run. {_commands(earlier)}   Stop it always: on_rerun: stop\n")
+    dialogue.say(f"{_still_runs(earlier)} beside this new run. {_commands(earlier)}   Stop it always: on_rerun: stop\n")
     return earlier[-1]
 
 
-def _ask(earlier: Sequence[Experiment], say: Say, ask: Callable[[str], str]) -> Experiment | None:
+def _ask(earlier: Sequence[Experiment], dialogue: Dialogue, patience: Patience) -> Experiment | None:
     them = "it" if len(earlier) == 1 else "them"
     try:
-        answer = ask(f"{_still_runs(earlier)}. Stop {them} before this new run begins? [y/N] ")
+        answer = dialogue.ask(f"{_still_runs(earlier)}. Stop {them} before this new run begins? [y/N] ")
     except (EOFError, NotImplementedError, OSError):
-        say(f"{_still_runs(earlier)} beside this new run, as no question can be asked here. {_commands(earlier)}\n")
+        unasked = "beside this new run, as no question can be asked here."
+        dialogue.say(f"{_still_runs(earlier)} {unasked} {_commands(earlier)}\n")
         return earlier[-1]
     if answer.strip().lower() in _YES:
-        _stop(earlier, say)
+        _stop(earlier, dialogue, patience)
         return None
-    say(f"{_label(earlier[-1])} continues. {_commands(earlier)}\n")
+    dialogue.say(f"{_label(earlier[-1])} continues. {_commands(earlier)}\n")
     return earlier[-1]
 
 
-def _stop(earlier: Sequence[Experiment], say: Say) -> None:
+def _stop(earlier: Sequence[Experiment], dialogue: Dialogue, patience: Patience) -> None:
+    """Stop earlier runs; what takes longer than there is patience for goes on in the background."""
     for experiment in earlier:
-        say(f"The earlier run is stopped first. {experiment.stop()}\n")
+        begun_s = time.monotonic()
+        if patience.left_s < _LEAST_S:
+            experiment.request("stop", {})
+            dialogue.say(f"The earlier run {_label(experiment)} is stopped in the background.\n")
+        else:
+            dialogue.say(f"The earlier run is stopped first. {experiment.stop(timeout_s=patience.left_s)}\n")
+        patience.spend(time.monotonic() - begun_s)
 
 
 def _label(experiment: Experiment) -> str:

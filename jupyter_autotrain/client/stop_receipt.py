@@ -20,6 +20,7 @@ class StopReceipt(CancelReceipt):
         unreported: The stopped trials of which it is not known which processes ended.
         warnings: What the stopped trials warned of.
         left_there: What stopped trials have left where they ran, a sentence for each place.
+        pending: What has not ended yet though its node answers, a sentence for each place.
         unreachable: Nodes that do not answer, a sentence each: what goes on there is stopped as soon as they do.
     """
 
@@ -28,6 +29,7 @@ class StopReceipt(CancelReceipt):
     warnings: tuple[str, ...] = ()
     unreachable: tuple[str, ...] = ()
     left_there: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -39,7 +41,7 @@ class StopReceipt(CancelReceipt):
 
     def __str__(self) -> str:
         later = [f"{sentence} until it does: then they are stopped." for sentence in self.unreachable]
-        return "\n".join([self._sentence(), *self.left_there, *later, *self.warnings])
+        return "\n".join([self._sentence(), *self.left_there, *later, *self.pending, *self.warnings])
 
     def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
@@ -52,13 +54,13 @@ class StopReceipt(CancelReceipt):
         if self.pids_killed:
             text += f", {len(self.pids_killed)} of them by force"
         nothing = "; no process is left" if self.left_there else "; nothing is left"
-        nothing = "" if self.unreachable else nothing
+        nothing = "" if self.unreachable or self.pending else nothing
         text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else nothing
         return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
 
     def _is_all_to_come(self, ended: Sequence[int]) -> bool:
         """Whether nothing has been stopped so far, as none of its nodes answers."""
-        return bool(self.unreachable) and not ended and not self.pids_left and not self.unreported
+        return bool(self.unreachable or self.pending) and not ended and not self.pids_left and not self.unreported
 
     def _without_pids(self) -> str:
         if not self.unreported:

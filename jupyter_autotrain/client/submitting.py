@@ -21,9 +21,10 @@ from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
 from jupyter_autotrain.client.origin import here
+from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.client.progress import in_terminal
 from jupyter_autotrain.client.python_environment import with_requirements
-from jupyter_autotrain.client.rerun import before_rerun
+from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
@@ -54,11 +55,12 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
     capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
     origin = here() or Origin()
     spec = replace(parsed.to_spec(bundle=captured.bundle, name=name, environ=os.environ), origin=origin)
-    checked = check(with_requirements(spec, cwd), home)
+    patience = Patience()
+    checked = check(with_requirements(spec, cwd), home, patience=patience)
     spec = checked.spec
     for line in filter(None, (capture.format_differences(captured.differences), *captured.notes, *checked.notes)):
         sys.stdout.write(f"{line}\n")
-    before_rerun(home, spec, os.environ, parsed.on_rerun, sys.stdout.write, input)
+    before_rerun(home, spec, os.environ, parsed.on_rerun, Dialogue(sys.stdout.write, input), patience)
     with in_terminal(sys.stderr) as progress:
 
         def write_bundle(folder: Path) -> Bundle:

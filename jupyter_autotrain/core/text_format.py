@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from jupyter_autotrain.core.json import JsonValue
 
@@ -39,6 +39,13 @@ def clock_time(epoch_s: float) -> str:
 def count(many: int, what: str, plural: str = "") -> str:
     """`1 trial`, `3 trials`; the plural is given where an s does not make it."""
     return f"{many} {what}" if many == 1 else f"{many} {plural or f'{what}s'}"
+
+
+def trial_numbers(numbers: Collection[int], most: int = 5) -> str:
+    """`trial 3`, `trials 1, 2, 3`, `trials 1, 2, 3, 4, 5 and 7 more`."""
+    named = ", ".join(str(one) for one in list(numbers)[:most])
+    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
+    return f"trial{'' if len(numbers) == 1 else 's'} {named}{more}"
 
 
 def parameter(value: JsonValue) -> str:

@@ -27,10 +27,11 @@ class Attempt:
     Attributes:
         final_state: What the manager decided to end it with, if it did; in the store too.
         cancel_at_s: The tick at which it is cancelled.
+        overdue_s: The tick at which the answer to its cancel is overdue.
         pending_status: Its final status, held back until its cancel has returned.
         read_again_from: The byte from which its stream has to be read again, until that has begun.
         may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.
-        submit_at_s: The tick from which on it is submitted, again.
+        submit_at_s: The tick from which on it is submitted, again; at `submitted_s` that was done.
         unreachable: Which of its nodes do not answer, as polling found; `uncancelled` as its cancel found.
         move: Of the checkpoints that it goes on from, while they may be on their way.
     """
@@ -39,11 +40,13 @@ class Attempt:
     placement: Placement
     ref: JobRef | None = None
     submitted: bool = False
+    submitted_s: float = 0.0
     final_state: FinalState | None = None
     grace_s: float = GRACE_S
     stop_asked: bool = False
     cancel_at_s: float | None = None
     cancelling: bool = False
+    overdue_s: float = 0.0
     pending_status: JobStatus | None = None
     objective_seen: bool = False
     read_again_from: int | None = None
@@ -64,6 +67,11 @@ class Attempt:
         if self.read_again_from in {None, offset}:
             self.read_again_from = None
         return self.read_again_from is None
+
+    @property
+    def is_being_started(self) -> bool:
+        """True while a backend is given it that has not said yet that it has it."""
+        return self.submitted and self.ref is None
 
     @property
     def is_stop_due(self) -> bool:

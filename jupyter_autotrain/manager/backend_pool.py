@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.json import JsonObject, from_json
@@ -94,7 +93,7 @@ class BackendPool:
         for profile in profiles:
             self._open(profile)
             if backend := self._backends.get(profile.key):
-                self._threads.calls.submit(trial_files.remove, backend.watcher.backend, experiment_id)
+                backend.watcher.remove_trials(experiment_id)
 
     def watcher(self, choice: BackendChoice) -> JobWatcher:
         """The job watcher of a backend in use."""
@@ -105,8 +104,8 @@ class BackendPool:
         found = {}
         for choice in run.record.spec.backends:
             backend = self._backends.get(choice.profile.key)
-            if backend is not None and backend.unreachable_reason:
-                found[choice.profile.name] = backend.unreachable_reason
+            if backend is not None and backend.silence:
+                found[choice.profile.name] = backend.silence
         return found
 
     def set_reachability(self, event: Unreachable) -> None:
@@ -150,8 +149,11 @@ class BackendPool:
         if key in self._broken:
             return self._broken[key]
         backend = self._backends[key]
-        if backend.unreachable_reason:
-            return f"the backend {name!r} does not answer: {backend.unreachable_reason}"
+        if silence := backend.silence:
+            cause = "" if "not answer" in silence else f": {silence}"
+            return f"the backend {name!r} does not answer{cause}"
+        if self._is_silent_at_first(backend):
+            return f"the backend {name!r} has not answered yet"
         return f"the backend {name!r} cannot be used here: {backend.unusable_reason}" if backend.unusable_reason else ""
 
     def begin_round(self) -> None:
@@ -179,7 +181,7 @@ class BackendPool:
             verb = "cannot run" if is_lasting else "waits"
             return Unschedulable("backend", f"{verb}: {reason}", permanent=is_lasting, unavailable=True)
         if backend is None or not is_fresh:
-            return Unschedulable("backend", "waits for the inventory of its backend")
+            return Unschedulable("backend", f"waits for the inventory of the backend {choice.profile.name!r}")
         return backend.allocator.try_allocate(request)
 
     def capacity(self, choice: BackendChoice, request: ResourceRequest) -> float:
@@ -197,7 +199,12 @@ class BackendPool:
         """Whether what a backend has is about to be known for the first time."""
         backend = self._backends[choice.profile.key]
         is_new = backend.discovering and not backend.has_inventory
-        return is_new and self._context.clocks.tick_s() - backend.asked_s < _PENDING_S
+        return is_new and not self._is_silent_at_first(backend)
+
+    def _is_silent_at_first(self, backend: OpenBackend) -> bool:
+        """Whether what a backend has is not known yet, though it was asked a while ago."""
+        is_new = backend.discovering and not backend.has_inventory
+        return is_new and self._context.clocks.tick_s() - backend.asked_s >= _PENDING_S
 
     def is_avoided(self, choice: BackendChoice, request: ResourceRequest) -> bool:
         """Whether a backend could put a trial only where an earlier attempt of it was lost."""
@@ -211,6 +218,7 @@ class BackendPool:
     def submit(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
         """Submit an attempt to its backend, or only watch it where the backend has it already."""
         attempt.submitted = True
+        attempt.submitted_s = self._context.clocks.tick_s()
         run.blocked.pop(attempt.trial.number, None)
         watcher = self.watcher(run.choice(attempt))
         trial = attempt.trial

@@ -57,11 +57,11 @@ class Threads:
     """The threads of calls that may take long.
 
     Attributes:
-        calls: To backends.
+        calls: Makes those of calls to one backend: one that hangs keeps no other waiting.
         moves: Of checkpoints from one backend to another, which may take hours and keep no other call waiting.
     """
 
-    calls: Executor
+    calls: Callable[[], Executor]
     moves: Executor
 
 

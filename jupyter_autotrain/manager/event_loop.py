@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import select
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.event_queue import EventQueue
@@ -12,7 +13,7 @@ from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 
-_THREADS = 32
+_THREADS = 32  # of one backend; made when they are needed
 _MOVES = 2  # at the same time: they share one link
 _STORE_CHECK_S = 0.4  # a message may be lost, yet a submit is seen within a second; asking costs 0.1 ms
 _log = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ class EventLoop:
         self._socket = WakeupSocket(context.home.wakeup_socket)
         self._event_queue = EventQueue()
         threads = Threads(
-            ThreadPoolExecutor(_THREADS, thread_name_prefix="call"),
+            partial(ThreadPoolExecutor, _THREADS, thread_name_prefix="call"),
             ThreadPoolExecutor(_MOVES, thread_name_prefix="move"),
         )
         self._manager = Manager(context, self._event_queue, threads)

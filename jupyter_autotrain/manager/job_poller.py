@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import TypeVar
 
 from jupyter_autotrain.core.backend import Backend, Chunk, Cursor, JobStatus
 from jupyter_autotrain.core.states import TrialState
@@ -19,6 +20,8 @@ from jupyter_autotrain.manager.watched_job import WatchedJob
 
 _SLOW_SHARE = 4.0  # the least pause after a round, in durations of a round; a single slow round is ignored
 _MOST_READS = 16  # of one job in one round, so that a long stream does not keep the others waiting
+_Asked = TypeVar("_Asked")
+_Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
 
 
@@ -57,12 +60,26 @@ class JobPoller:
         self._clocks = clocks
         self._is_unreachable = False
         self._round_s = 0.0
+        self._asked_s: float | None = None
+
+    @property
+    def waited_s(self) -> float:
+        """How long it has waited for the answer to its present question; 0 where it waits for none."""
+        asked_s = self._asked_s
+        return 0.0 if asked_s is None else self._clocks.tick_s() - asked_s
+
+    def _ask(self, question: Callable[[Sequence[_Asked]], list[_Answer]], about: Sequence[_Asked]) -> list[_Answer]:
+        self._asked_s = self._clocks.tick_s()
+        try:
+            return question(about)
+        finally:
+            self._asked_s = None
 
     def poll(self, due: Sequence[WatchedJob]) -> float:
         """Poll and read these jobs; gives the least pause before the next round, in seconds."""
         begun_s = self._clocks.tick_s()
         try:
-            statuses = self._backend.poll([job.ref for job in due])
+            statuses = self._ask(self._backend.poll, [job.ref for job in due])
             self._read(zip(due, statuses, strict=True))
         except Exception as error:  # noqa: BLE001 - whatever a plugin raises, the other backends' watchers go on
             self._report_unreachable(reason_of(error))
@@ -79,7 +96,7 @@ class JobPoller:
             if not asked:
                 return
             cursors = [cursor for reading in asked for cursor in reading.cursors]
-            chunks = iter(self._backend.read(cursors))
+            chunks = iter(self._ask(self._backend.read, cursors))
             readings = [self._process_chunks(reading, list(islice(chunks, len(reading.cursors)))) for reading in asked]
 
     def _begin_reading(self, job: WatchedJob, status: JobStatus) -> _Reading | None:

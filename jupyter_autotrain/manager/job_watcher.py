@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, cast
 
+from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
@@ -50,7 +51,8 @@ class JobWatcher:
         self.backend = backend
         self._key = key
         self._emit = emit
-        self._threads = threads
+        self._calls = threads.calls()
+        self._moves = threads.moves
         self._context = context
         self._clocks = context.clocks
         self._jobs: dict[str, WatchedJob] = {}
@@ -65,7 +67,7 @@ class JobWatcher:
 
     def discover(self) -> None:
         """Ask what the backend has; `Discovered` follows."""
-        self._threads.calls.submit(self._guarded, self._discover, self._discovery_failed)
+        self._calls.submit(self._guarded, self._discover, self._discovery_failed)
 
     def submit(
         self,
@@ -88,9 +90,9 @@ class JobWatcher:
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
 
-        threads = self._threads.calls
+        threads = self._calls
         if move is not None:
-            threads = self._threads.moves
+            threads = self._moves
             self._note_progress(trial.job_id, "waits for its checkpoints")  # until one of the threads is free
         threads.submit(self._guarded, call, lambda error: SubmitFailed(trial.job_id, reason_of(error), _kind_of(error)))
 
@@ -130,14 +132,23 @@ class JobWatcher:
             job = self._jobs.get(job_id)
             if job is not None:
                 job.cancelling = True
-        self._threads.calls.submit(self._cancel, job_id, job, grace_s)
+        self._calls.submit(self._cancel, job_id, job, grace_s)
 
     def put(self, job_id: str, path: str, data: bytes) -> None:
         """Write a file into a job's directory."""
         with self._changed:
             job = self._jobs.get(job_id)
         if job is not None:
-            self._threads.calls.submit(self._put, job.ref, path, data)
+            self._calls.submit(self._put, job.ref, path, data)
+
+    def remove_trials(self, experiment_id: str) -> None:
+        """Delete the trial directories of an experiment, as far as the backend answers."""
+        self._calls.submit(trial_files.remove, self.backend, experiment_id)
+
+    @property
+    def waited_s(self) -> float:
+        """How long it has waited for the answer of the backend that it polls; 0 where it waits for none."""
+        return self._poller.waited_s
 
     def poll_due(self) -> float | None:
         """Poll the jobs that are due; gives the seconds until the next one is, None when there is none."""
@@ -177,11 +188,12 @@ class JobWatcher:
     def _remove_job(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:
             del self._jobs[job.job_id]
-        self._threads.calls.submit(self._emit_final, job, seen)
+        self._calls.submit(self._emit_final, job, seen)
 
     def _emit_final(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""
         if not self.backend.capabilities.shares_home:
+            self._note_progress(job.job_id, "has ended; its results are being brought here")
             directory = self._directory(job.trial)
             notes = fetch_results(self.backend, job.ref, directory, seen.status, job.trial.fetch_limit_bytes)
             seen.frames.notes.extend((self._clocks.now_s(), level, text, 1) for level, text in notes)

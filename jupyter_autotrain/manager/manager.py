@@ -17,7 +17,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager import hook_events, unreachable
-from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt import Attempt, Silence
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
@@ -32,6 +32,8 @@ from jupyter_autotrain.manager.secret_values import SecretValues
 from jupyter_autotrain.manager.trial_creation import create_trials
 from jupyter_autotrain.manager.trial_placement import Placed, TrialPlacer
 
+_STARTING_S = 10.0  # a start that takes longer is told
+_CANCEL_S = 5.0  # beside the time that a trial has to end itself
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +52,7 @@ class Manager:
         self._event_queue = event_queue
         self._backend_pool = BackendPool(context, event_queue.emit, threads, start_watchers=start_watchers)
         self._placer = TrialPlacer(self._backend_pool)
-        self._requests = RequestHandler(context, self)
+        self._requests = RequestHandler(context, self, threads.calls())
         self._secrets = SecretValues()
         self._hooks = HookRunner(context, self._secrets)
         self._events = EventHandler(context, self.runs, self._backend_pool, self._requests)
@@ -101,7 +103,8 @@ class Manager:
         nodes = unreachable.find(run, backends, context.clocks.now_s())
         on_them = unreachable.block_reasons(run, backends, nodes)
         run.published.unreachable = frozenset(on_them)
-        run.published.publish(context, run.id, run.blocked | on_them, nodes)
+        starting = unreachable.starting_reasons(run, context.clocks.tick_s() - _STARTING_S)
+        run.published.publish(context, run.id, starting | run.blocked | on_them, nodes)
 
     def _remove(self, run: ExperimentRun) -> None:
         run.store_closing()
@@ -151,7 +154,10 @@ class Manager:
             if attempt.is_cancel_due(tick_s):
                 attempt.cancelling = True
                 attempt.cancel_at_s = None
+                attempt.overdue_s = tick_s + attempt.grace_s + _CANCEL_S
                 self._watcher(run, attempt).cancel(attempt.trial.job_id, attempt.grace_s)
+            elif attempt.cancelling and tick_s > attempt.overdue_s:
+                attempt.uncancelled = attempt.uncancelled or Silence("it does not answer")
 
     def _ask_to_stop(self, run: ExperimentRun, attempt: Attempt) -> None:
         """Ask a trial to end itself; one that does not is cancelled later."""

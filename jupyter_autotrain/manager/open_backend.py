@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from jupyter_autotrain.manager.job_watcher import JobWatcher
 from jupyter_autotrain.manager.resources import ResourceAllocator
 
+_SILENT_S = 20.0
+
 
 @dataclass(slots=True)
 class OpenBackend:
@@ -26,3 +28,8 @@ class OpenBackend:
     unreachable_reason: str = ""
     unusable_reason: str = ""
     is_lasting: bool = False
+
+    @property
+    def silence(self) -> str:
+        """Why it does not answer just now: as it said, or because it says nothing; "" where it answers."""
+        return self.unreachable_reason or ("it does not answer" if self.watcher.waited_s > _SILENT_S else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import Executor
 from typing import Protocol
 
 from jupyter_autotrain.backends import trial_files
@@ -13,18 +13,14 @@ from jupyter_autotrain.core.backend import CancelReceipt
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import Request
-from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.manager import stop_receipts
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.recovery import recover_run
+from jupyter_autotrain.manager.stops import Stops, numbers_of
 from jupyter_autotrain.manager.trial_end import earlier
-from jupyter_autotrain.manager.unreachable import node_names
 
-_STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
-_GRACE_S = 5.0
-_UNREACHABLE_WAIT_S = 4.0  # a node that does not answer for a moment only is waited for
 _TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED, TrialState.CANCELLED})
 _log = logging.getLogger(__name__)
 
@@ -41,26 +37,19 @@ class RunRegistry(Protocol):
         """Have the trial directories of an experiment deleted at these places."""
 
 
-@dataclass(slots=True)
-class _StopInProgress:
-    """A stop in progress; `left` are the jobs that have not ended yet, `unreported` those without a receipt."""
-
-    request_id: int
-    run: ExperimentRun
-    begun_s: float
-    numbers: list[int]
-    left: set[int]
-    unreported: set[int]
-    receipts: list[CancelReceipt] = field(default_factory=list)
-
-
 class RequestHandler:
-    """Takes requests in and answers them, at once or when they are done."""
+    """Takes requests in and answers them, at once or when they are done.
 
-    def __init__(self, context: ManagerContext, manager: RunRegistry) -> None:
+    Args:
+        context: The home.
+        manager: The experiments under way.
+        threads: Where places are asked.
+    """
+
+    def __init__(self, context: ManagerContext, manager: RunRegistry, threads: Executor) -> None:
         self._context = context
         self._manager = manager
-        self._stops: dict[int, _StopInProgress] = {}
+        self._stops = Stops(context, threads)
         self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
             "stop": self._stop,
             "retry": self._retry,
@@ -90,51 +79,22 @@ class RequestHandler:
 
     def note_receipt(self, experiment_id: str, number: int, receipt: CancelReceipt) -> None:
         """Keep the receipt of a cancel for the request that caused it."""
-        for stop in self._stops.values():
-            if stop.run.id == experiment_id and number in stop.numbers:
-                stop.unreported.discard(number)
-                stop.receipts.append(receipt)
+        self._stops.note_receipt(experiment_id, number, receipt)
 
     def finish_stops(self) -> None:
         """Answer the stops that are through; what nodes that do not answer have is stopped as soon as they do."""
-        for stop in list(self._stops.values()):
-            stop.left &= stop.run.active
-            tick_s = self._context.clocks.tick_s()
-            is_waited_for = (
-                tick_s - stop.begun_s < _UNREACHABLE_WAIT_S or not stop.left <= stop.run.published.unreachable
-            )
-            if not stop.left or not is_waited_for:
-                del self._stops[stop.request_id]
-                self._answer(stop.request_id, _receipt(stop, tick_s))
+        for request_id, result in self._stops.finish():
+            self._answer(request_id, result)
 
     def _answer(self, request_id: int, result: JsonObject) -> None:
         self._context.retry_store(self._context.store.finish_request, request_id, result)
 
-    def _stop(self, request: Request) -> JsonObject | None:
-        run = self._manager.runs.get(request.experiment_id)
-        wanted = _numbers(request.args)
-        grace_s = request.args.get("grace_s", _GRACE_S)
-        grace_s = float(grace_s) if isinstance(grace_s, int | float) else _GRACE_S
-        record = self._context.retry_store(self._context.store.experiment, request.experiment_id)
-        known = stop_receipts.receipts_since(self._context, record, wanted, request.created_s)
-        if run is None:
-            return {**stop_receipts.merge(known.values()), "elapsed_s": 0.0, "trials": sorted(known)}
-        chosen = sorted(run.active if wanted is None else run.active & set(wanted))
-        stop = _StopInProgress(
-            request.id, run, self._context.clocks.tick_s(), chosen, set(chosen), set(run.attempts) & set(chosen)
-        )
-        stop.receipts += known.values()
-        self._stops[request.id] = stop
-        if wanted is None:
-            self._context.retry_store(self._context.store.request_stop, run.id)
-            run.cancel_all(_STOPPED, grace_s)
-        else:
-            run.cancel_trials(chosen, _STOPPED, grace_s)
-        return None
+    def _stop(self, request: Request) -> None:
+        self._stops.begin(request, self._manager.runs.get(request.experiment_id))
 
     def _retry(self, request: Request) -> JsonObject:
         context = self._context
-        wanted = _numbers(request.args)
+        wanted = numbers_of(request.args)
         run = self._manager.runs.get(request.experiment_id)
         if run is None:
             record = context.retry_store(context.store.experiment, request.experiment_id)
@@ -179,20 +139,3 @@ class RequestHandler:
 
 def _unknown(request: Request) -> JsonObject:
     return {"error": f"there is no request of the kind {request.kind!r}"}
-
-
-def _numbers(args: JsonObject) -> list[int] | None:
-    trials = args.get("trials")
-    return [n for n in trials if isinstance(n, int)] if isinstance(trials, list) else None
-
-
-def _receipt(stop: _StopInProgress, tick_s: float) -> JsonObject:
-    attempts = stop.run.attempts
-    names = {name for number in stop.left if number in attempts for name in node_names(attempts[number])}
-    return {
-        **stop_receipts.merge(stop.receipts),
-        "elapsed_s": round(tick_s - stop.begun_s, 3),
-        "trials": [*stop.numbers],
-        "unreported": sorted(stop.unreported - stop.left),
-        "unreachable": [str(node) for node in stop.run.published.nodes if node.name in names],
-    }

@@ -56,6 +56,15 @@ def silent_nodes(attempt: Attempt, backends: Mapping[str, str]) -> tuple[str, ..
     return () if silence is None else silence.nodes or node_names(attempt)
 
 
+def starting_reasons(run: ExperimentRun, before_s: float) -> dict[int, str]:
+    """Of each trial that its backend was given before a tick and does not confirm to have: a sentence as above."""
+    return {
+        number: f"is being started on {', '.join(node_names(attempt))}"
+        for number, attempt in run.attempts.items()
+        if attempt.is_being_started and attempt.submitted_s < before_s
+    }
+
+
 def node_names(attempt: Attempt) -> tuple[str, ...]:
     """The nodes that an attempt is on; its backend where they are not known."""
     return tuple(placed.node for placed in attempt.placement.nodes) or (attempt.placement.backend,)

@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import Field
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.client.patience import LOOK_S, Patience
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
@@ -44,13 +45,18 @@ def list_backends(server: ServerContext, _: Asked) -> Answer:
 
 def show_inventory(server: ServerContext, asked: BackendAsked) -> Answer:
     """What a backend has to give now; asks its machines."""
-    backend = backends.create(find_profile(server, asked.backend), BackendContext(server.home))
-    try:
-        probe = backend.probe()
-        inventory = to_json(backend.discover()) if probe.usable else None
-    finally:
-        backend.close()
-    return Answer({"usable": probe.usable, "reason": probe.reason, "inventory": inventory})
+    profile = find_profile(server, asked.backend)
+
+    def look() -> Answer:
+        backend = backends.create(profile, BackendContext(server.home))
+        try:
+            probe = backend.probe()
+            inventory = to_json(backend.discover()) if probe.usable else None
+        finally:
+            backend.close()
+        return Answer({"usable": probe.usable, "reason": probe.reason, "inventory": inventory})
+
+    return Patience(LOOK_S).ask_one(profile.name, look)
 
 
 def header_context(server: ServerContext) -> HeaderContext:

@@ -6,11 +6,14 @@ import argparse
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain import backends as backend_types
-from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.client.patience import LOOK_S, Patience
+from jupyter_autotrain.core.backend import BackendContext, Probe
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.states import ExperimentState, TrialState
@@ -92,16 +95,21 @@ def _rows(command: CommandContext) -> tuple[list[_BackendRow], list[Fault]]:
 def _probed(command: CommandContext, profile: Profile, running: int, origin: str) -> _BackendRow:
     hosts = hosts_of(profile)
     try:
-        backend = backend_types.create(profile, BackendContext(command.home))
+        probe, can = Patience(LOOK_S).ask_one(profile.name, partial(_probe, profile, command.home))
     except AutotrainError as error:
         reason = " ".join(filter(None, (error.found, error.action)))
         return _BackendRow(profile.name, profile.type, hosts, False, reason, running, origin)
+    return _BackendRow(profile.name, profile.type, hosts, probe.usable, probe.reason, running, origin, can)
+
+
+def _probe(profile: Profile, home: Home) -> tuple[Probe, tuple[str, ...]]:
+    """Whether a backend can be used from here, and what it can do."""
+    backend = backend_types.create(profile, BackendContext(home))
     try:
-        probe = backend.probe()
+        can = backend.capabilities
+        return backend.probe(), tuple(key for key in can.__slots__ if getattr(can, key))
     finally:
         backend.close()
-    can = tuple(key for key in backend.capabilities.__slots__ if getattr(backend.capabilities, key))
-    return _BackendRow(profile.name, profile.type, hosts, probe.usable, probe.reason, running, origin, can)
 
 
 def hosts_of(profile: Profile) -> tuple[str, ...]:

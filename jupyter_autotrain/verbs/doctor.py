@@ -9,13 +9,15 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain import backends, manager
 from jupyter_autotrain.client import orphans, stray_trials
 from jupyter_autotrain.client.drafts import no_submitter
+from jupyter_autotrain.client.patience import LOOK_S, Patience
 from jupyter_autotrain.core import system
-from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.backend import BackendContext, Probe
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import LOCAL, Profile
 from jupyter_autotrain.core.sizes import format_bytes
@@ -160,21 +162,24 @@ def _check_backend(home: Home, profile: Profile, *, is_expected: bool) -> CheckR
     """Check one backend; one that no file defines may be missing on this machine, as Slurm is on most."""
     name = f"backend {profile.name}"
     try:
-        backend = backends.create(profile, BackendContext(home))
+        probe, limits = Patience(LOOK_S).ask_one(profile.name, partial(_probe, profile, home))
     except AutotrainError as error:
         return CheckResult(name, False, error.found, error.action)
-    try:
-        probe = backend.probe()
-        limits = backend.discover().limits if probe.usable else ""
-    except AutotrainError as error:
-        return CheckResult(name, False, error.found, error.action)
-    finally:
-        backend.close()
     parts = [part.rstrip(".") for part in (probe.reason, limits) if part]
     if not probe.usable and not is_expected:
         return CheckResult(name, True, f"not set up: {parts[0]}", applies=False)
     action = f"See what fails: %autotrain backends check {profile.name}"
     return CheckResult(name, probe.usable, "; ".join(parts), action)
+
+
+def _probe(profile: Profile, home: Home) -> tuple[Probe, str]:
+    """Whether a backend can be used from here, and how it keeps limits."""
+    backend = backends.create(profile, BackendContext(home))
+    try:
+        probe = backend.probe()
+        return probe, backend.discover().limits if probe.usable else ""
+    finally:
+        backend.close()
 
 
 def _check_packages() -> CheckResult:

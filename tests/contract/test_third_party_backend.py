@@ -52,7 +52,7 @@ def test_its_section_is_one_of_the_header_like_any_other() -> None:
 def manager_of(context: ManagerContext) -> Iterator[Manager]:
     events = EventQueue()
     with ThreadPoolExecutor(4) as executor:
-        yield Manager(context, events, Threads(executor, executor))
+        yield Manager(context, events, Threads(lambda: executor, executor))
     events.close()
 
 

@@ -50,7 +50,9 @@ class Watched:
         self.events: list[Event] = []
         self._pool = ThreadPoolExecutor(2)
         context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
-        self.watcher = JobWatcher(backend, "local", self.events.append, Threads(self._pool, self._pool), context)  # type: ignore[arg-type] # all it asks for here
+        self.watcher = JobWatcher(
+            backend, "local", self.events.append, Threads(lambda: self._pool, self._pool), context
+        )  # type: ignore[arg-type] # all it asks for here
 
     def notes(self, job_id: str) -> list[str]:
         seen = [event for event in self.events if isinstance(event, JobUpdate) and event.job_id == job_id]

@@ -7,67 +7,16 @@ import os
 import re
 
 import pytest
-from jupyter_client import KernelManager
 
 import jupyter_autotrain as at
 from jupyter_autotrain.testing import wait_until
+from tests.journeys.kernel import Kernel
 from tests.patterns.notebooks import TIMES, bundle_in, patterns, try_notebook
 
 WAITS = "import time\nreport(acc=0.25)\nwhile not should_stop():\n    time.sleep(0.05)"
-DEADLINE_S = 120
 ALL = "AUTOTRAIN_LONG_TESTS" in os.environ
 WHOLE = "kernels"
 REAL = [pattern for pattern in patterns() if ALL or pattern.file == WHOLE]
-
-
-class Kernel:
-    """A kernel that runs a notebook file, as JupyterLab starts it."""
-
-    def __init__(self, home, notebook):
-        self.manager = KernelManager(kernel_name="python3")
-        self.env = {
-            **os.environ,
-            "JUPYTER_AUTOTRAIN_HOME": str(home.root),
-            "JPY_SESSION_NAME": str(notebook),
-            "IPYTHONDIR": str(notebook.parent / "ipython"),
-        }
-        self.manager.start_kernel(env=self.env, cwd=str(notebook.parent))
-        self.connect()
-
-    def connect(self):
-        self.client = self.manager.blocking_client()
-        self.client.start_channels()
-        self.client.wait_for_ready(timeout=DEADLINE_S)
-        self.run("%load_ext jupyter_autotrain")
-
-    def restart(self):
-        self.client.stop_channels()
-        self.manager.restart_kernel(now=True)
-        self.connect()
-
-    def run(self, code, answer=None):
-        shown = []
-        self.client.execute_interactive(
-            code,
-            allow_stdin=answer is not None,
-            stdin_hook=lambda question: self.client.input(answer),
-            output_hook=lambda message: shown.append(text_of(message)),
-            timeout=DEADLINE_S,
-        )
-        return "".join(shown)
-
-    def close(self):
-        self.client.stop_channels()
-        self.manager.shutdown_kernel(now=True)
-
-
-def text_of(message):
-    content = message["content"]
-    if message["msg_type"] == "stream":
-        return content["text"]
-    if message["msg_type"] == "error":
-        return "\n".join(content["traceback"])
-    return str(content.get("data", {}).get("text/plain", ""))
 
 
 @pytest.fixture

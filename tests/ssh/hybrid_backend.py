@@ -107,7 +107,7 @@ class HybridBackend:
 
     def _place(self, run: ExperimentRun, number: int, threads: Executor) -> Placed:
         events: list[Event] = []
-        pool = BackendPool(run.context, events.append, Threads(threads, threads), start_watchers=False)
+        pool = BackendPool(run.context, events.append, Threads(lambda: threads, threads), start_watchers=False)
         placer = TrialPlacer(pool)
         pool.open(run)
 

@@ -169,7 +169,7 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission, "notebook", notebook)
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
-    monkeypatch.setattr(submission, "check", lambda spec, _: CheckedSpec(spec))
+    monkeypatch.setattr(submission, "check", lambda spec, _, patience: CheckedSpec(spec))
     monkeypatch.setattr(submission, "before_rerun", lambda *arguments: record(arguments[3]))
     monkeypatch.setattr(submission, "send", lambda _, spec, *rest: record(dataclasses.replace(spec, header="")))
 

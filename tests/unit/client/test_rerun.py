@@ -4,7 +4,8 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment, StopReceipt
-from jupyter_autotrain.client.rerun import before_rerun
+from jupyter_autotrain.client.patience import Patience
+from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -25,7 +26,7 @@ class Cell:
 
     def rerun(self, choice, **changes):
         spec = ExperimentSpec("digits", Bundle(), **{"origin": HERE, **changes})
-        earlier = before_rerun(self.home, spec, {}, choice, self.said.append, self.ask)
+        earlier = before_rerun(self.home, spec, {}, choice, Dialogue(self.said.append, self.ask), Patience())
         self.goes_on = earlier and earlier.id
         return "".join(self.said)
 
@@ -39,7 +40,8 @@ class Cell:
 @pytest.fixture
 def stopped(monkeypatch):
     names = []
-    monkeypatch.setattr(Experiment, "stop", lambda self: names.append(self.id) or StopReceipt(name=self.name))
+    stop = lambda self, timeout_s: names.append(self.id) or StopReceipt(name=self.name)  # noqa: E731
+    monkeypatch.setattr(Experiment, "stop", stop)
     return names
 
 

@@ -164,7 +164,7 @@ def fit():
 def test_a_variable_that_comes_back_from_a_function_is_not_reported_as_a_copy(
     home, monkeypatch, capsys, returns, is_copied
 ):
-    monkeypatch.setattr(submitting, "check", lambda spec, home: CheckedSpec(spec))
+    monkeypatch.setattr(submitting, "check", lambda spec, home, patience: CheckedSpec(spec))
     monkeypatch.setattr(submitting, "send", lambda *arguments: None)
     submit(fit, home=home, returns=returns)
     assert ("copied: HISTORY" in capsys.readouterr().out) == is_copied

@@ -162,7 +162,7 @@ class World:
         self.event_queue.close()
         self.event_queue = EventQueue()
         context = ManagerContext(self.home, self.store, clocks, factories)
-        self.manager = Manager(context, self.event_queue, Threads(Inline(), self.moves), start_watchers=False)
+        self.manager = Manager(context, self.event_queue, Threads(Inline, self.moves), start_watchers=False)
 
     def submit(self, name="mnist", experiment_id=None, **spec):
         experiment_id = experiment_id or f"id{len(self.store.experiments())}"

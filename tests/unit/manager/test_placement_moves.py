@@ -256,7 +256,8 @@ def test_a_stop_while_a_node_does_not_answer_returns_and_is_carried_out_later(wo
 def test_of_two_nodes_that_share_a_trial_only_the_one_that_does_not_answer_is_named(world, backends):
     world.submit(backends=(LAB,), trials=1, resources=Resources(cpus=1.0, nodes=2))
     world.step()
-    backends["lab"].silent, backends["lab"].silent_nodes = "timed out", ("gpu2",)
+    backends["lab"].silent = "timed out"
+    backends["lab"].silent_nodes = ("gpu2",)
     world.step(20)
     sentences = explain(world.store, world.home, "mnist@1")
     assert [one for one in sentences if one.startswith("gpu")] == [
@@ -324,3 +325,24 @@ def test_a_retry_goes_where_its_checkpoints_lie_while_there_is_room(world, backe
     world.step(8)
     trial = world.store.trial("id0", number)
     assert (trial.attempt, trial.placement.nodes[0].node) == (2, "gpu2")
+
+
+def test_a_place_that_has_not_answered_for_long_is_named_while_it_is_asked(world, backends):
+    world.submit(backends=(LAB,), trials=1, resources=ONE_CPU)
+    world.step()
+    poll = backends["lab"].poll
+    told = []
+
+    def slow_poll(refs):
+        world.now += 25
+        world.manager.step((), read_store=True)  # its thread goes on while another one waits here
+        told.append(dict(world.store.block_reasons("id0")))
+        return poll(refs)
+
+    backends["lab"].poll = slow_poll
+    world.step(1)
+    backends["lab"].poll = poll
+    assert told[0][1].startswith("is on gpu1, which does not answer since ")
+    world.step()
+    assert world.store.block_reasons("id0") == {}
+    assert world.store.unreachable_nodes("id0") == []

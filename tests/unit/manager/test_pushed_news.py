@@ -56,7 +56,7 @@ def events() -> list[Event]:
 def watcher(backend: PushingBackend, events: list[Event], tmp_path: Path) -> Iterator[JobWatcher]:
     context = SimpleNamespace(clocks=Clocks(time, monotonic, sleep))
     with ThreadPoolExecutor(1) as pool:
-        made = JobWatcher(backend, "lab", events.append, Threads(pool, pool), context)  # type: ignore[arg-type]  # all it asks for here
+        made = JobWatcher(backend, "lab", events.append, Threads(lambda: pool, pool), context)  # type: ignore[arg-type]  # all it asks for here
         made.start()
         for number in (1, 2):
             trial = trial_of(Home(tmp_path), "", number=number)
