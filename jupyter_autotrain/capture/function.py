@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from jupyter_autotrain.capture.capturing import capture
+from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.syntax.cells import Cell
@@ -22,6 +23,7 @@ _NO_LIMITS = CaptureLimits()
 _NO_DATA: Mapping[str, str] = MappingProxyType({})
 
 
+@refused_by_name("")
 def from_function(  # noqa: PLR0913 - as `capture`
     function: Callable[..., object],
     cells: Sequence[Cell] = (),

@@ -7,10 +7,14 @@ code raises must neither show a traceback of the framework nor send a script tha
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.errors import AutotrainError, CaptureError
+
+_PACKAGE = Path(__file__).parents[1]
 
 
 @contextlib.contextmanager
@@ -28,19 +32,18 @@ def refused_by_name(name: str) -> Iterator[None]:
     except AutotrainError:
         raise
     except Exception as error:
+        said = f"{type(error).__name__}: {looking.words_of(error)}"
         what = f"`{name}`" if name else "this cell"
+        way = f"Make {what} anew inside the cell, or leave it out" if name else "Leave out one line after the other"
         raise CaptureError(
-            f"Capturing {what} failed inside the capture: {type(error).__name__}: {error} ({_place(error)}).",
+            f"Capturing {what} failed inside the capture: {said} ({_place(error)}).",
             "Every object either travels or is refused for a reason of its own; this is a fault of jupyter_autotrain.",
-            f"Make {what} anew inside the cell, or leave it out; please report these lines with the object's type.",
+            f"{way}; please report these lines with the object's type.",
         ) from error
 
 
 def _place(error: Exception) -> str:
-    """Return the file and line that raised."""
-    traceback = error.__traceback__
-    while traceback is not None and traceback.tb_next is not None:
-        traceback = traceback.tb_next
-    if traceback is None:
-        return "unknown place"
-    return f"{Path(traceback.tb_frame.f_code.co_filename).name}:{traceback.tb_lineno}"
+    """Return the last of our own lines that was reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "unknown place"

@@ -26,6 +26,15 @@ def attribute(value: object, name: str, default: object = None) -> object:
         return default
 
 
+def words_of(error: BaseException) -> str:
+    """Return the first line of what an exception says, else its class."""
+    try:
+        said = str(error).partition("\n")[0]
+    except Exception:  # noqa: BLE001 - the exception is the user's, and so is its code
+        said = ""
+    return said or type(error).__name__
+
+
 def own_attributes(value: object) -> dict[str, object]:
     """Return what an instance stores under names; nothing of it is run."""
     try:

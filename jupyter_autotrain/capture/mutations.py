@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
 
 _CHANGING = frozenset({
@@ -72,7 +73,7 @@ class Mutations:
         written = self._method(type(value), method)
         if written is not None:
             return next(iter(_parameters(written)), "") in self._changed_by(written)
-        library = type(value).__module__.partition(".")[0]
+        library = looking.module_of(type(value)).partition(".")[0]
         return method in _CHANGING and (library, method) not in _GIVES_NEW
 
     def _method(self, kind: type, method: str) -> Function | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.core.credentials import ALLOWED, holds_credential, is_credential
 from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import CaptureError
@@ -48,11 +49,16 @@ def refuse(
     Raises:
         CaptureError: Something does; names all of it, but shows no value.
     """
-    in_data = (in_value(name, value, pickle) for name, (value, pickle) in values.items())
+    in_data = [_in_captured(name, value, pickle) for name, (value, pickle) in values.items()]
     everywhere = (*filter(None, in_data), *in_script(*script))
     found = [one for one in everywhere if not {one.name, one.variable} & set(not_secrets)]
     if found:
         raise _error(found)
+
+
+def _in_captured(name: str, value: object, pickle: bytes) -> SecretFinding | None:
+    with refused_by_name(name):
+        return in_value(name, value, pickle)
 
 
 def in_value(name: str, value: object, pickle: bytes) -> SecretFinding | None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.definitions.reproducible import (
     StatementContext,
     decorated_state,
@@ -30,6 +31,7 @@ _MADE_BY_PYTHON = frozenset({
     "__slotnames__", "__static_attributes__", "__type_params__", "__weakref__", "_abc_impl",
 })  # fmt: skip
 _WRAPPED_BY_PYTHON = frozenset({"__new__", "__init_subclass__", "__class_getitem__"})
+_SLOTS = (MemberDescriptorType, GetSetDescriptorType)
 _PLAIN = (list, dict, set, frozenset, tuple)
 
 
@@ -55,7 +57,7 @@ def class_state(path: str, cls: type, node: ast.ClassDef, scope: StatementContex
     members = _members(node, cls)
     for name in list(vars(cls)):
         member = members.get(name)
-        if name in _MADE_BY_PYTHON or isinstance(vars(cls)[name], MemberDescriptorType | GetSetDescriptorType):
+        if name in _MADE_BY_PYTHON or looking.is_kind(vars(cls)[name], _SLOTS):
             continue
         if member is None:
             yield from _added(path, cls, name, node, inside)

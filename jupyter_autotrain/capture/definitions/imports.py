@@ -32,8 +32,8 @@ def find(name: str, value: object, history: History) -> ImportLine | None:
     last = history.last(name)
     if last is not None and (line := _as_written(name, value, last, history)):
         return line
-    if isinstance(value, types.ModuleType):
-        return _module_line(name, value)
+    if looking.is_kind(value, types.ModuleType):
+        return _module_line(name, value)  # type: ignore[arg-type]  # it is one
     return _member_line(name, value)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Collection, Iterator
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.codes import code_names
 
 _ASK_A_PERSON = frozenset({"breakpoint", "input"})
@@ -14,9 +15,9 @@ def reason(name: str, value: object, *, is_bound: bool) -> str:
     """Why a name that has neither source nor an import cannot travel; "" when it may be data."""
     if not is_bound or name == "get_ipython":
         return "a part of IPython, which trials do not have"
-    if isinstance(value, types.ModuleType):
+    if looking.is_kind(value, types.ModuleType):
         return "a module that exists only in this kernel's memory"
-    if isinstance(value, types.FunctionType) and "get_ipython" in code_names(value.__code__):
+    if type(value) is types.FunctionType and "get_ipython" in code_names(value.__code__):
         return "a function with IPython's own syntax (% or !): write these lines as plain Python"
     return ""
 

@@ -221,7 +221,8 @@ def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, tr
         if not any(same_code(code, live.__code__) for code in reproducible):
             return False
     hints = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
-    return hints == set(vars(value).get("__annotations__", {})) and value.__name__ == node.name
+    annotated = {name for name, _ in looking.items(vars(value).get("__annotations__"))}
+    return hints == annotated and value.__name__ == node.name
 
 
 def is_shells_own(name: str, value: object) -> bool:

@@ -9,6 +9,8 @@ from pathlib import PurePath
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files.path_methods import ANY, MOST
 
+OPEN_FILE = object()
+"""Stands for a file that the code has opened: it is no path, but its lines may be."""
 _DEEPEST = 6
 _SEQUENCES = (list, tuple, set, frozenset)
 Scalar = str | int | float
@@ -56,6 +58,8 @@ def _package_of(value: object) -> str:
 
 def elements(value: object) -> list[object]:
     """What a loop over a value gives; a text stands for itself."""
+    if value is OPEN_FILE:
+        return [ANY]
     if looking.is_kind(value, Mapping):
         return [key for key, _ in islice(looking.items(value), MOST)]
     return list(islice(looking.elements(value), MOST)) if looking.is_kind(value, _SEQUENCES) else [value]

@@ -15,7 +15,7 @@ from typing import Final
 
 from jupyter_autotrain.capture.files import path_methods
 from jupyter_autotrain.capture.files.bindings import UNKNOWN, Bindings, PossibleValues, merged
-from jupyter_autotrain.capture.files.live_values import attribute, elements, item, scalars
+from jupyter_autotrain.capture.files.live_values import OPEN_FILE, attribute, elements, item, scalars
 from jupyter_autotrain.capture.files.path_methods import ANY, MOST
 from jupyter_autotrain.capture.files.possible_values import added, combined, filled, of_method, single
 from jupyter_autotrain.capture.files.program import Program, ProgramScope, called
@@ -28,7 +28,7 @@ _OF_LOGGERS: Final = frozenset({"best_model_path", "last_model_path", "log_dir",
 _PARTS: Final = frozenset({"name", "parent", "parents", "stem", "suffix"})
 _NO_PATH: Final = frozenset({
     "BytesIO", "NamedTemporaryFile", "StringIO", "TemporaryDirectory", "TemporaryFile", "__autotrain_data__",
-    "cached_path", "extractfile", "fetch", "get_file", "hf_hub_download", "mkdtemp", "mkstemp", "open",
+    "cached_path", "extractfile", "fetch", "get_file", "hf_hub_download", "mkdtemp", "mkstemp",
     "snapshot_download", "urlopen", "urlretrieve",
 })  # fmt: skip
 _METHODS: Final[Mapping[type[ast.AST], str]] = {
@@ -154,6 +154,8 @@ class PathValues(Bindings):
         own = self._program.function(call, scope)
         if own or (isinstance(call.func, ast.Name) and name in self._program.classes):
             return self._returned(own)
+        if name == "open":
+            return [OPEN_FILE]
         if name in _NO_PATH or name.startswith("download"):
             return []
         owner = call.func.value if isinstance(call.func, ast.Attribute) else None

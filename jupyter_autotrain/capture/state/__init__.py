@@ -22,7 +22,9 @@ from jupyter_autotrain.capture.state import (
     generators,
     hash_order,
     own_values,
+    registrations,
     settings,
+    signals,
     statements,
     uses,
 )
@@ -52,6 +54,7 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
         options: What trials get by the header.
     """
     found = effects.find(slice_.history.cells, slice_.namespace)
+    registrations.include(found, slice_, code)
     written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
     trees = [code, *(ast.parse(item.text) for item in written)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
@@ -63,6 +66,7 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
         *((item, difference) for _, item, difference in values),
         *attributes.restore_code(found, used, slice_, paths),
         *calls.restore_code(found, used, slice_, paths),
+        *signals.restore_code(slice_),
     ]
     for item, difference in done:
         if item is not None:

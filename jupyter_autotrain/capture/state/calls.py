@@ -62,6 +62,7 @@ def restore_code(
     setting = [effect for effect in effects if _changes_a_library(effect) and effect.path in uses]
     setting = [effect for effect in setting if not effect.path.startswith(parts)]
     calls = [effect.target for effect in effects if _changes_a_library(effect) or settings.covers(effect)]
+    calls += [call.func for call in calls if isinstance(call, ast.Call)]  # what a registering call gives is called too
     latest = {_unit(effect)[1]: effect for effect in setting}  # what ran twice is done once
     for text, effect in latest.items():
         node = _unit(effect)[0]

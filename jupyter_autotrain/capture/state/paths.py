@@ -7,6 +7,8 @@ import sys
 import types
 from collections.abc import Mapping
 
+from jupyter_autotrain.capture import looking
+
 
 def path_of(expression: ast.expr, aliases: Mapping[str, str]) -> str:
     """The full name of an expression; "" for one that does not begin with an imported name.
@@ -33,10 +35,11 @@ def path_of(expression: ast.expr, aliases: Mapping[str, str]) -> str:
 
 def path_of_value(value: object) -> str:
     """The full name of a module, or of a function or class of one; "" for all else, and for the notebook's own."""
-    if isinstance(value, types.ModuleType):
-        return value.__name__
-    if not isinstance(value, type | types.FunctionType | types.BuiltinFunctionType):
+    if looking.is_kind(value, types.ModuleType):
+        return str(looking.attribute(value, "__name__", ""))
+    if not looking.is_kind(value, (type, types.FunctionType, types.BuiltinFunctionType)):
         return ""
+    assert isinstance(value, type | types.FunctionType | types.BuiltinFunctionType)
     module = str(value.__module__)
     known = module not in {"__main__", "builtins"} and module in sys.modules
     return f"{module}.{value.__qualname__}" if known else ""

@@ -40,14 +40,14 @@ def live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
     if id(value) in seen or len(seen) > 20:
         return
     seen.add(id(value))
-    if isinstance(value, FunctionType):
+    if type(value) is FunctionType:
         yield value.__code__
         for cell in value.__closure__ or ():
             if callable(content := cell_content(cell)):
                 yield from live_codes(content, seen)
-    wrapped = inspect.getattr_static(value, "__wrapped__", None) or looking.attribute(value, "__func__")
-    if wrapped is not None:
-        yield from live_codes(wrapped, seen)
+    for wrapped in (inspect.getattr_static(value, "__wrapped__", None), looking.attribute(value, "__func__")):
+        if wrapped is not None:
+            yield from live_codes(wrapped, seen)
 
 
 def functions_in(value: object, namespace: Mapping[str, object]) -> Iterator[FunctionType]:

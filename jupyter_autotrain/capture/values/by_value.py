@@ -75,7 +75,7 @@ def function_reduced(value: object, home: str) -> ReducedValue:
 
 def has_cached(value: object) -> bool:
     """True for a function that remembers results of earlier calls."""
-    return isinstance(value, functools._lru_cache_wrapper) and value.cache_info().currsize > 0  # noqa: SLF001 - as above
+    return type(value) is CACHED and value.cache_info().currsize > 0
 
 
 def make_cached(function: Callable[..., object], size: int | None, typed: bool) -> object:

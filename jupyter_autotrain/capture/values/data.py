@@ -9,11 +9,13 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
+from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout
 from jupyter_autotrain.capture.values.memory import Span, span
 from jupyter_autotrain.capture.values.pickler import PickleContext, ValuePickler
 from jupyter_autotrain.capture.values.stream import LimitError, PickleStream
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
+from jupyter_autotrain.errors import AutotrainError
 
 _LONGEST_FILE_NAME = 100
 
@@ -71,12 +73,12 @@ def dump(value: object, context: PickleContext, stream: PickleStream, *, is_join
     pickler = ValuePickler(stream, context, ArrayLayout(context.memory, is_joined=is_joined))
     try:
         pickler.dump(value)
-    except LimitError:
+    except (LimitError, AutotrainError):
         raise
     except RecursionError:
         raise UnpicklableError("it is nested too deeply") from None
     except Exception as error:  # noqa: BLE001 - any class may raise anything while it is pickled
-        raise UnpicklableError(str(error).partition("\n")[0] or type(error).__name__) from None
+        raise UnpicklableError(looking.words_of(error)) from None
     return Pickled(
         stream.content(),
         refers=frozenset(pickler.refers),

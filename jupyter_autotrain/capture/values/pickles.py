@@ -120,7 +120,8 @@ class PickledValues:
             file = file_name(names, taken)
             together = self.pickles[names[0]]
             if len(names) > 1 or together.again:
-                together = self._pickle_jointly(names)
+                with refused_by_name(", ".join(names)):
+                    together = self._pickle_jointly(names)
                 if self.too_big:
                     return
                 first.eager = together.refers | owners(names)

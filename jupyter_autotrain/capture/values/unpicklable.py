@@ -94,7 +94,7 @@ def parts(value: object) -> Iterator[tuple[str, object]]:
     for key, item in islice(looking.items(value), _SEEN_AT_MOST):
         yield f"[{key!r}]" if isinstance(key, str | int | float) else f"[a {type(key).__name__}]", item
     for index, item in enumerate(islice(looking.elements(value), _SEEN_AT_MOST)):
-        if not isinstance(item, int | float | str | bytes | complex):
+        if not looking.is_kind(item, (int, float, str, bytes, complex)):
             yield f"[{index}]", item
     if not looking.is_kind(value, (type, types.ModuleType, types.FunctionType)) and not _pickles_itself(value):
         for attribute, item in list(looking.own_attributes(value).items()):
