@@ -5,18 +5,16 @@ from __future__ import annotations
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import CapturedName
-from jupyter_autotrain.core.table import table as aligned
+from jupyter_autotrain.core.table import Table
 
 _HEAD = ("name", "travels as", "from", "size", "stale")
 _ORDER = ("parameter", "builtin", "import", "source", "data", "file")
 
 
-def table(capture: Capture) -> str:
-    """The capture table as aligned text; one line per name."""
+def table(capture: Capture) -> Table:
+    """Return the capture table: a row per name."""
     rows = [_row(entry) for entry in sorted(capture.captured, key=_place)]
-    if not rows:
-        return "The cell needs nothing of the notebook."
-    return aligned(_HEAD, rows, right=("size",))
+    return Table(_HEAD, rows, right=("size",), more="" if rows else "The cell needs nothing of the notebook.")
 
 
 def _place(entry: CapturedName) -> tuple[int, str]:

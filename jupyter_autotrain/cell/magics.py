@@ -10,6 +10,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from IPython.core.interactiveshell import InteractiveShell
@@ -19,13 +20,14 @@ from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
 from jupyter_autotrain.cell import notebook, preview, submission
+from jupyter_autotrain.cell.notice import notice
 from jupyter_autotrain.cell.progress import progress
 from jupyter_autotrain.cell.submission import CellSubmission, Draft
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.verbs import CommandContext
+from jupyter_autotrain.verbs import CommandContext, Presentable
 
 
 class SubmissionInterrupted(KeyboardInterrupt):
@@ -75,16 +77,21 @@ class AutotrainMagics(Magics):
             )
 
     def _submit(self, command: CommandContext, draft: Draft) -> CellSubmission:
-        printed: list[str] = []
+        shown: list[Callable[[], None]] = []
+
+        def show(part: Callable[[], None]) -> None:
+            shown.append(part)
+            part()
 
         def write(text: str) -> None:
-            printed.append(text)
-            command.write(text)
+            show(partial(command.write, text))
 
-        if capture_summary := preview.capture_summary(draft):
-            write(f"{capture_summary}\n")
+        if found := notice(draft.captured):
+            show(partial(command.present, found))
+        for note in preview.notes(draft):
+            write(f"{note}\n")
         plan = _plan(command, draft, write)
-        return submission.submit(draft, command.home, write, input, progress(self.shell, printed), plan)
+        return submission.submit(draft, command.home, write, input, progress(self.shell, shown), plan)
 
     def _preview(self, command: CommandContext, draft: Draft) -> None:
         if not draft.parsed.flags.dry_run:
@@ -107,7 +114,12 @@ class AutotrainMagics(Magics):
             evaluate=self._evaluate,
             show_plan=self._show_plan,
             origin=notebook.origin(self.shell, environ),
+            display=self._display if hasattr(self.shell, "kernel") else None,
         )
+
+    def _display(self, value: Presentable) -> None:
+        forms = {"text/html": value.html(), "text/plain": value.text()}
+        display(forms, raw=True)  # type: ignore[no-untyped-call]  # IPython has no types here
 
     def _show(self, experiment: Experiment) -> None:
         widgets.show_experiment(experiment)

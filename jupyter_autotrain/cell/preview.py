@@ -1,4 +1,4 @@
-"""What is printed before a cell is sent, or instead of sending it: the notice, `--check` and `--dry-run`."""
+"""What is printed instead of sending a cell: `--check` and `--dry-run`."""
 
 from __future__ import annotations
 
@@ -17,17 +17,9 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.text_format import count
 
-_MAX_ROWS: Final = 12
-_MAX_DIFFERENCES: Final = 8
 _MAX_LINES: Final = 80
 _KINDS: Final = (("import", "import"), ("source", "definition"), ("data", "variable"), ("file", "file"))
 _SIZED: Final = frozenset({"data", "file"})
-
-
-def capture_summary(draft: Draft) -> str:
-    """The notice before a cell is sent: the capture table, cut to a few rows, and what differs; "" without any."""
-    differences = capture.format_differences(draft.captured.differences, rows=_MAX_DIFFERENCES)
-    return "\n".join(part for part in (_captured(draft), differences, *_notes(draft)) if part)
 
 
 def check(draft: Draft, home: Home) -> str:
@@ -41,7 +33,7 @@ def check(draft: Draft, home: Home) -> str:
         capture.format_differences(draft.captured.differences) or "Nothing differs from running the cell here."
     )
     sent = f"Valid for backend {checked.spec.backend_names!r}; nothing was sent."
-    return "\n".join([sent, _travels(draft), differences, *checked.notes, *_notes(draft)]) + "\n"
+    return "\n".join([sent, _travels(draft), differences, *checked.notes, *notes(draft)]) + "\n"
 
 
 def dry_run(draft: Draft, home: Home) -> str:
@@ -53,12 +45,12 @@ def dry_run(draft: Draft, home: Home) -> str:
     shown = "\n".join(lines[:_MAX_LINES])
     differences = capture.format_differences(draft.captured.differences)
     return (
-        f"{capture.table(draft.captured)}\n{differences}\n{_data_lines(draft)}\n--- main.py\n{shown}{more}\n\n"
+        f"{capture.table(draft.captured).text()}\n{differences}\n{_data_lines(draft)}\n--- main.py\n{shown}{more}\n\n"
         f"--- {spec.backends[0].profile.name} would start\n{' '.join(rendered.argv)}\n"
         "--- with these variables and no others of yours\n"
         + "".join(f"{key}={value}\n" for key, value in rendered.env.items())
         + _files(rendered)
-        + "".join(f"note: {note}\n" for note in (*rendered.notes, *_notes(draft)))
+        + "".join(f"note: {note}\n" for note in (*rendered.notes, *notes(draft)))
         + "\nDry run: nothing was sent.\n"
     )
 
@@ -82,17 +74,6 @@ def _data_lines(draft: Draft) -> str:
     return "".join(lines)
 
 
-def _captured(draft: Draft) -> str:
-    if all(entry.how in {"builtin", "parameter"} for entry in draft.captured.captured):
-        return ""
-    rows = capture.table(draft.captured).splitlines()
-    more = len(rows) - 1 - _MAX_ROWS
-    shown = rows[: _MAX_ROWS + 1]
-    if more > 0:
-        shown.append(f"... and {more} more (all of them: --dry-run)")
-    return "\n".join(shown)
-
-
 def _travels(draft: Draft) -> str:
     """Counts and sizes, in one line."""
     counts: Counter[str] = Counter()
@@ -110,7 +91,8 @@ def _travels(draft: Draft) -> str:
     return f"Travels: {', '.join(parts)}."
 
 
-def _notes(draft: Draft) -> Iterator[str]:
+def notes(draft: Draft) -> Iterator[str]:
+    """Yield what the user should know of a cell, such as variables that are held back, a line each."""
     yield from draft.captured.notes
     header = draft.parsed.header
     named = {*header.secrets, *header.env}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import clear_output, display
@@ -13,12 +13,12 @@ from jupyter_autotrain.client.progress import Progress, in_terminal
 _ID = "autotrain-progress"
 
 
-def progress(shell: InteractiveShell, printed: Sequence[str]) -> Progress:
+def progress(shell: InteractiveShell, shown_before: Sequence[Callable[[], None]]) -> Progress:
     """A line in the cell's output that leaves nothing in the notebook; in a terminal, a line that is overwritten.
 
     Args:
         shell: Where the cell runs.
-        printed: What the cell has printed: it is printed again after the line is removed.
+        shown_before: Each shows a part of the cell's output again, which is removed together with the line.
     """
     if not hasattr(shell, "kernel"):
         return in_terminal(sys.stdout)
@@ -31,7 +31,7 @@ def progress(shell: InteractiveShell, printed: Sequence[str]) -> Progress:
 
     def clear() -> None:
         clear_output()  # type: ignore[no-untyped-call]  # the same
-        sys.stdout.write("".join(printed))
-        sys.stdout.flush()
+        for show_again in shown_before:
+            show_again()
 
     return Progress(show, clear)

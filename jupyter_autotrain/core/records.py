@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from jupyter_autotrain.core import table_preview
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
 from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import clock_time, count, cut, duration, number, parameters
 
 _HEADS: Final = ("trial", "state", "value", "time", "runs on", "parameters", "reason")
+_ROWS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +59,22 @@ class TrialRecord:
 
     def _repr_html_(self) -> str:
         """Where a notebook shows it as a value, it is a table of one row."""
-        return table_preview.html(_HEADS, [_row(self)], 1)
+        return Table(_HEADS, [_row(self)]).html()
 
 
 class Trials(list[TrialRecord]):
     """Trials in a list that a notebook shows as a short table."""
 
     def __repr__(self) -> str:
-        return table_preview.text(_HEADS, self._rows(), len(self)) if self else "no trial yet"
+        return self._table().text() if self else "no trial yet"
 
     def _repr_html_(self) -> str:
-        return table_preview.html(_HEADS, self._rows(), len(self)) if self else "<p>no trial yet</p>"
+        return self._table().html() if self else "<p>no trial yet</p>"
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _table(self) -> Table:
         labels = placement_labels(self)
-        return [_row(trial, labels.get(trial.number, "")) for trial in self[: table_preview.ROWS]]
+        rows = [_row(trial, labels.get(trial.number, "")) for trial in self[:_ROWS]]
+        return Table(_HEADS, rows, more=f"and {len(self) - _ROWS} more" if len(self) > _ROWS else "")
 
 
 def placement_labels(trials: Sequence[TrialRecord]) -> dict[int, str]:

@@ -1,41 +1,106 @@
-"""Tables as text."""
+"""Tables: aligned text of at most 80 columns for a shell, HTML for a notebook."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import zip_longest
+from typing import Final
+
+from jupyter_autotrain.terminal import printable
+
+WIDTH: Final = 80
+"""The most columns of a line of text."""
+
+_GAP: Final = 2
+_LEAST: Final = 12  # a column is not made narrower than this
 
 
-def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Collection[str] = ()) -> str:
-    """Align rows under their heads, two spaces apart; a column that is empty in every row is left out.
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under their heads; a column that is empty in every row is left out.
 
-    Args:
-        heads: The names of the columns.
+    Attributes:
+        heads: The names of the columns; without any name the heads are not shown.
         rows: The cells, as many per row as there are heads.
         right: The heads of the columns that are aligned to the right.
+        more: A line below the rows, such as how many are left out; "" for none.
     """
-    kept = filled_columns(heads, rows)
-    widths = [_width(column, heads, rows) for column in kept]
-    to_right = [heads[column] in right for column in kept]
-    lines: list[str] = []
-    for row in (heads, *rows):
-        cells = [row[column] for column in kept]
-        lines.append(_line(cells, widths, to_right))
-    return "\n".join(lines)
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Collection[str] = ()
+    more: str = ""
+
+    def text(self) -> str:
+        """Return aligned lines of at most 80 columns: long cells go on below, more columns below the rows."""
+        columns = self._filled_columns()
+        lines: list[str] = []
+        while columns:
+            shown = self._fitting(columns)
+            lines += self._lines(shown)
+            columns = [columns[0], *columns[len(shown) :]] if len(shown) < len(columns) else []
+        return printable("\n".join([*lines, *filter(None, [self.more])]))
+
+    def html(self) -> str:
+        """Return an HTML table; everything is escaped."""
+        shown = self._filled_columns()
+        names = "".join(f'<th scope="col">{_escaped(self.heads[column])}</th>' for column in shown)
+        head = f"<thead><tr>{names}</tr></thead>" if any(self.heads) else ""
+        body = "".join(self._html_row(row, shown) for row in self.rows)
+        below = f"<p>{_escaped(self.more)}</p>" if self.more else ""
+        return f"<table>{head}<tbody>{body}</tbody></table>{below}"
+
+    def _filled_columns(self) -> list[int]:
+        return [column for column in range(len(self.heads)) if any(row[column] for row in self.rows)]
+
+    def _html_row(self, row: Sequence[str], shown: Sequence[int]) -> str:
+        cells = "".join(f"<td>{_escaped(row[column])}</td>" for column in shown)
+        return f"<tr>{cells}</tr>"
+
+    def _fitting(self, columns: Sequence[int]) -> list[int]:
+        """Return the first columns that a line has room for: two at least where there are two."""
+        width = 0
+        for place, column in enumerate(columns):
+            width += min(self._width(column), _LEAST) + (_GAP if place else 0)
+            if width > WIDTH and place > 1:
+                return list(columns[:place])
+        return list(columns)
+
+    def _lines(self, columns: Sequence[int]) -> list[str]:
+        widths = _shortened([self._width(column) for column in columns])
+        to_right = [self.heads[column] in self.right for column in columns]
+        heads = [self.heads] if any(self.heads) else []
+        lines: list[str] = []
+        for row in (*heads, *self.rows):
+            cells = [_wrapped(row[column], width) for column, width in zip(columns, widths, strict=True)]
+            lines += [_line(parts, widths, to_right) for parts in zip_longest(*cells, fillvalue="")]
+        return lines
+
+    def _width(self, column: int) -> int:
+        return max(len(row[column]) for row in (self.heads, *self.rows))
 
 
-def filled_columns(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """The columns that are not empty in every row, from 0."""
-    return [column for column in range(len(heads)) if _is_filled(column, rows)]
+def _shortened(widths: Sequence[int]) -> list[int]:
+    """Return widths with which a line fits: the widest column gives way first."""
+    shortened = list(widths)
+    while sum(shortened) + _GAP * (len(shortened) - 1) > WIDTH and max(shortened) > _LEAST:
+        shortened[shortened.index(max(shortened))] -= 1
+    return shortened
 
 
-def _is_filled(column: int, rows: Sequence[Sequence[str]]) -> bool:
-    return any(row[column] for row in rows)
+def _wrapped(cell: str, width: int) -> list[str]:
+    line = cell.replace("\n", " ")
+    return textwrap.wrap(line, width) if len(line) > width else [line]
 
 
-def _width(column: int, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
-    return max(len(row[column]) for row in (heads, *rows))
+def _line(parts: Sequence[str], widths: Sequence[int], to_right: Sequence[bool]) -> str:
+    places = zip(parts, widths, to_right, strict=True)
+    gap = " " * _GAP
+    return gap.join(part.rjust(width) if right else part.ljust(width) for part, width, right in places).rstrip()
 
 
-def _line(row: Sequence[str], widths: Sequence[int], to_right: Sequence[bool]) -> str:
-    places = zip(row, widths, to_right, strict=True)
-    return "  ".join(cell.rjust(width) if right else cell.ljust(width) for cell, width, right in places).rstrip()
+def _escaped(text: str) -> str:
+    return escape(printable(text))

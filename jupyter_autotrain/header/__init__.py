@@ -12,10 +12,11 @@ from jupyter_autotrain.header.cell import ParsedCell, cell_faults, explain, from
 from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.flags import Flags
-from jupyter_autotrain.header.help import help_text, json_schema, known_keys
+from jupyter_autotrain.header.help import KEY_GROUPS, help_text, json_schema, known_keys
 from jupyter_autotrain.header.schema import Header
 
 __all__ = [
+    "KEY_GROUPS",
     "MAGIC",
     "Completions",
     "Flags",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from pydantic_core import PydanticUndefined
 
@@ -14,6 +16,18 @@ from jupyter_autotrain.header.document import PlainScalar, resolve
 from jupyter_autotrain.header.faults import Fault, combined_error, expected_instead
 from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
+
+KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "common": ("name", "objective", "search", "trials", "concurrency", "backend", "resources"),
+        "search": ("tuner", "early_stop", "budget", "timeout", "retries", "seed"),
+        "code and data": ("ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
+        "secrets": ("secrets", "not_secrets"),
+        "several processes": ("launcher", "elastic", "parallel"),
+        "around a run": ("on_rerun", "hooks", "notify"),
+    }
+)
+"""The keys of the header by what they are about, those that most cells have first; sections of backends apart."""
 
 _URL = "https://json-schema.org/draft/2020-12/schema"
 

@@ -6,7 +6,7 @@ shell (how an experiment is shown, where a loaded object goes) is in the `Comman
 
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.completions import MAGIC, complete_verb
-from jupyter_autotrain.verbs.context import CommandContext
+from jupyter_autotrain.verbs.context import CommandContext, Presentable
 from jupyter_autotrain.verbs.control import follow
 from jupyter_autotrain.verbs.plan import PlanRequest, make_plan, show_plan
 from jupyter_autotrain.verbs.run import VERBS, run
@@ -17,6 +17,7 @@ __all__ = [
     "VERBS",
     "CommandContext",
     "PlanRequest",
+    "Presentable",
     "complete_verb",
     "follow",
     "make_plan",

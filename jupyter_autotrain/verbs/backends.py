@@ -17,7 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.states import ExperimentState, TrialState
-from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header.faults import Fault
 from jupyter_autotrain.verbs import backend_checks, backend_profiles, project_trust
@@ -47,7 +47,7 @@ def backends(command: CommandContext, arguments: argparse.Namespace) -> bool | N
         write_json(command, [to_json(row) for row in rows])
         return None
     heads = ["backend", "type", "hosts", "here", "running", "why", "from"]
-    command.write(table(heads, [row.cells() for row in rows], right=["running"]) + "\n")
+    command.present(Table(heads, [row.cells() for row in rows], right=["running"]))
     for fault in faults:
         command.write(f"{fault}\n")
     return None

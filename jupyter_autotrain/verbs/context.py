@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from jupyter_autotrain.client import Experiment, experiments
 from jupyter_autotrain.client.lookup import find, listed
@@ -17,6 +18,16 @@ from jupyter_autotrain.terminal import printable
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # planning is heavy and rarely needed
     from jupyter_autotrain.parallel.plan import Plan
+
+
+class Presentable(Protocol):
+    """A value with two forms, such as a table."""
+
+    def text(self) -> str:
+        """Return lines of at most 80 columns."""
+
+    def html(self) -> str:
+        """Return HTML in which everything is escaped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +46,7 @@ class CommandContext:
         show_plan: Shows a plan.
         origin: The notebook whose newest experiment is the default; None: the newest of the home.
         note: Prints a line that is not part of the result.
+        display: Shows a value as HTML; None where there is none, in a shell.
     """
 
     home: Home
@@ -48,10 +60,18 @@ class CommandContext:
     show_plan: Callable[[Plan], None]
     origin: Origin | None = None
     note: Callable[[str], object] = field(default=str)
+    display: Callable[[Presentable], None] | None = None
 
     def write(self, text: str) -> None:
         """Print text without control sequences: names, reasons and logs come from trials."""
         self.write_raw(printable(text))
+
+    def present(self, value: Presentable) -> None:
+        """Show a table or the like: as HTML in a notebook, as text in a shell."""
+        if self.display is not None:
+            self.display(value)
+        else:
+            self.write(f"{value.text()}\n")
 
     def find(self, reference: str) -> Experiment:
         """Find an experiment by name, `name@N`, id prefix, `-1` or `_`.

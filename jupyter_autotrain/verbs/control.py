@@ -47,7 +47,10 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}"
         ) from None
     printer.update(experiment)
-    command.write("\n".join([headline(experiment), trial_table(experiment), *warning_lines(experiment), ""]))
+    command.write(f"{headline(experiment)}\n")
+    command.present(trial_table(experiment))
+    for line in warning_lines(experiment):
+        command.write(f"{line}\n")
     return experiment.state is ExperimentState.SUCCEEDED
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import platform
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -81,6 +84,7 @@ def run_checks(home: Home, cwd: Path, environ: Mapping[str, str]) -> list[CheckR
         *(CheckResult("profiles", False, str(fault)) for fault in [*faults, *context.uncounted()]),
         *_check_backends(home, profiles),
         _check_packages(),
+        *_check_sidebar(environ),
     ]
 
 
@@ -180,6 +184,22 @@ def _probe(profile: Profile, home: Home) -> tuple[Probe, str]:
         return probe, backend.discover().limits if probe.usable else ""
     finally:
         backend.close()
+
+
+def _check_sidebar(environ: Mapping[str, str]) -> Iterator[CheckResult]:
+    """Check that JupyterLab takes the extension; nothing where there is no JupyterLab."""
+    if importlib.util.find_spec("jupyterlab") is None:
+        return
+    argv = [sys.executable, "-m", "jupyter", "labextension", "list"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=dict(environ))
+    is_taken = re.search(r"^.*\bjupyter-autotrain v.*enabled.*OK", done.stdout + done.stderr, re.MULTILINE) is not None
+    verdict = (
+        "takes the extension" if is_taken else "does not take the extension: it is missing, disabled or incompatible"
+    )
+    action = (
+        "See which: jupyter labextension list. It needs JupyterLab 4.2 or newer: pip install 'jupyter-autotrain[lab]'"
+    )
+    yield CheckResult("sidebar", is_taken, f"JupyterLab {importlib.metadata.version('jupyterlab')} {verdict}", action)
 
 
 def _check_packages() -> CheckResult:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
 from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.verbs import doctor as checks
 from jupyter_autotrain.verbs.backend_checks import check as check_backend
 from jupyter_autotrain.verbs.backends import backends
@@ -26,7 +27,7 @@ def why(command: CommandContext, arguments: argparse.Namespace) -> None:
         write_json(command, reasons)
         return
     reasons = reasons or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
-    command.write("\n".join(reasons) + "\n")
+    command.present(Table([""], [(reason,) for reason in reasons]))
 
 
 def check(command: CommandContext, arguments: argparse.Namespace) -> bool | None:

@@ -10,7 +10,7 @@ from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.json_output import write_json
@@ -29,9 +29,9 @@ def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
         command.write(_no_match(command))
         return
     heads = ("name", "state", "trials", "best", "started", "took", "backend")
-    command.write(table(heads, [_row(command, *pair) for pair in shown]) + "\n")
-    if left := len(found) - len(shown):
-        command.write(f"... and {left} more (all of them: %autotrain ls -n {len(found)})\n")
+    left = len(found) - len(shown)
+    more = f"... and {left} more (all of them: %autotrain ls -n {len(found)})" if left else ""
+    command.present(Table(heads, [_row(command, *pair) for pair in shown], more=more))
 
 
 def _matches(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:

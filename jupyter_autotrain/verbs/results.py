@@ -6,7 +6,7 @@ import argparse
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.trial_selection import trial_or_best
-from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
@@ -65,7 +65,7 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
                 *values,
             ]
         )
-    command.write(table(["name", "state", "trials", "objective", "best", *names], rows) + "\n")
+    command.present(Table(["name", "state", "trials", "objective", "best", *names], rows))
 
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.core.pictures import Picture
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, placement_labels
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
 from jupyter_autotrain.views.best import best_text
 
@@ -121,7 +121,7 @@ class CardContent:
         lines = [f"{self.name}  {self.record.state}  {self.progress()}", self.best(), self.reason]
         rows = self.rows()
         below = [
-            table(self.heads(), rows) if rows else "",
+            Table(self.heads(), rows).text() if rows else "",
             self.trials_left_out,
             *self.warnings,
             self.pictures_text,

@@ -7,7 +7,7 @@ from typing import Final
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.records import TrialRecord, placement_labels
-from jupyter_autotrain.core.table import table
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import cut, duration, number, parameter
 from jupyter_autotrain.views.best import best_text
 
@@ -27,7 +27,7 @@ def summary(experiment: Experiment) -> str:
     objective = experiment.record.spec.objective
     best = experiment.best
     best_part = f"; best {best_text(objective, best)}" if objective and best else ""
-    return "\n".join([f"{headline(experiment)}{best_part}", trial_table(experiment), *warning_lines(experiment)])
+    return "\n".join([f"{headline(experiment)}{best_part}", trial_table(experiment).text(), *warning_lines(experiment)])
 
 
 def warning_lines(experiment: Experiment) -> list[str]:
@@ -35,8 +35,8 @@ def warning_lines(experiment: Experiment) -> list[str]:
     return [cut(text, _WARNING_CHARACTERS) for text in experiment.warnings(most=_WARNINGS)]
 
 
-def trial_table(experiment: Experiment) -> str:
-    """The trials of an experiment as text: number, state, parameters, objective, time, place if several, reason.
+def trial_table(experiment: Experiment) -> Table:
+    """Return the trials of an experiment: number, state, parameters, objective, time, place if several, reason.
 
     Of more than 20 trials the first ones, and the best wherever it is.
     """
@@ -52,8 +52,8 @@ def trial_table(experiment: Experiment) -> str:
     heads = ["trial", "state", *names, *value_head, "took", *(["runs on"] if places else []), "reason"]
     rows = [_row(trial, names, places, ranked=objective is not None) for trial in trials]
     left = sum(record.counts.values()) - len(trials)
-    more = f"\n... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
-    return table(heads, rows) + more
+    more = f"... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
+    return Table(heads, rows, more=more)
 
 
 def _row(trial: TrialRecord, names: Sequence[str], places: Mapping[int, str], *, ranked: bool) -> list[str]:

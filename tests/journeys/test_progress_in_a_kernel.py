@@ -54,6 +54,12 @@ def executed(home, tmp_path, monkeypatch):
     return execute
 
 
+def html_of(cell):
+    """The HTML of a cell's outputs but the card of an experiment, which has its own."""
+    found = [str(output.get("data", {}).get("text/html", "")) for output in cell.outputs]
+    return [html for html in found if html and "autotrain-card" not in html]
+
+
 def text_of(cell):
     return "".join(
         output.get("text") or "\n".join(output.get("traceback", ())) or str(output.get("data", {}).get("text/plain"))
@@ -70,7 +76,7 @@ def test_progress_is_shown_and_leaves_nothing_in_the_notebook(executed):
     assert "Writing" not in kept
     assert "Capturing" not in kept
     assert kept.count("copied: rows:") == 1
-    assert "rows" in kept
+    assert kept.count("Travels: 2 names, 32 MB; 1 difference") == 1
 
 
 def test_an_interrupt_while_it_is_written_leaves_nothing(executed, home):
@@ -79,3 +85,22 @@ def test_an_interrupt_while_it_is_written_leaves_nothing(executed, home):
     assert text_of(cells[3]).endswith("Nothing was sent.")
     assert text_of(cells[4]) == text_of(cells[1])
     assert text_of(cells[4]).endswith(" []\n")
+
+
+def test_a_notebook_shows_tables_as_html_and_what_travels_in_one_line_that_opens(executed):
+    cells, _ = executed(
+        "%load_ext jupyter_autotrain\ndef helper(x):\n    return x + 1",
+        "%%autotrain tables --wait\nobjective: maximize acc\n---\nreport(acc=helper(1))",
+        "%autotrain ls",
+        "%autotrain why",
+        "%autotrain wait",
+    )
+    travels, trials = html_of(cells[1])
+    assert travels.startswith("<details><summary>Travels: 1 name</summary><table>")
+    assert "<td>helper</td><td>source</td>" in travels
+    assert '<th scope="col">trial</th>' in trials
+    [listed] = html_of(cells[2])
+    assert "<td>tables</td><td>SUCCEEDED</td>" in listed
+    [why] = html_of(cells[3])
+    assert "tables is SUCCEEDED" in why
+    assert html_of(cells[4]) == [trials]

@@ -7,7 +7,7 @@ from jupyter_autotrain import capture
 
 def test_the_table_shows_every_name_aligned(notebook):
     book = notebook("import math\nk = [1, 2]", "def area(r):\n    return math.pi * r * k[0]")
-    text = capture.table(book.capture("report(area=area(lr))", parameters=["lr"]))
+    text = capture.table(book.capture("report(area=area(lr))", parameters=["lr"])).text()
     head, *rows = text.splitlines()
     assert head.split() == ["name", "travels", "as", "from", "size"]
     assert [row.split()[:2] for row in rows] == [
@@ -18,7 +18,7 @@ def test_the_table_shows_every_name_aligned(notebook):
 
 
 def test_a_cell_that_needs_nothing_says_so(notebook):
-    assert capture.table(notebook().capture("print(1)")) == "The cell needs nothing of the notebook."
+    assert capture.table(notebook().capture("print(1)")).text() == "The cell needs nothing of the notebook."
 
 
 def test_data_made_by_a_function_that_changed_since_is_stale(notebook):

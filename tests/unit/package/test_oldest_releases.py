@@ -13,17 +13,17 @@ TESTED_APART = {"jupyter-autotrain", "mpi4py", "nvidia-ml-py"}  # ourselves, and
 
 
 def declared() -> dict[str, Version]:
-    """Each dependency of users with the least version that it may have."""
+    """Each dependency with the least version that it may have; the greatest of them where extras differ."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     texts = [*project["dependencies"]]
-    for name in ("parallel", "ssh", "kubernetes", "lab", "demo"):
+    for name in ("parallel", "ssh", "kubernetes", "lab", "demo", "testing"):
         texts += extras[name]
     found: dict[str, Version] = {}
     for requirement in map(Requirement, texts):
-        [least] = [Version(one.version) for one in requirement.specifier if one.operator == ">="] or [None]
-        if least is not None and requirement.name not in TESTED_APART:
-            found[requirement.name] = least
+        if requirement.name not in TESTED_APART:
+            [least] = [Version(one.version) for one in requirement.specifier if one.operator == ">="]
+            found[requirement.name] = max(least, found.get(requirement.name, least))
     return found
 
 

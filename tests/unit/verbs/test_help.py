@@ -2,7 +2,7 @@
 
 import pytest
 
-from jupyter_autotrain import verbs
+from jupyter_autotrain import backends, header, verbs
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.grammar import grammar
@@ -31,3 +31,16 @@ def test_an_unknown_word_is_told_with_the_nearest(terminal):
         terminal.run("help", "raport")
     with pytest.raises(AutotrainError, match="Did you mean 'objective'"):
         terminal.run("help", "objectve")
+
+
+def test_the_overview_has_each_key_in_one_group_and_the_options_of_places_in_none(terminal):
+    schema = backends.header_schema()
+    grouped = [key for keys in header.KEY_GROUPS.values() for key in keys]
+    assert sorted([*grouped, *schema.backend_sections]) == sorted(
+        key for key in header.known_keys(schema) if "." not in key
+    )
+    text = terminal.run("help")
+    assert all(f" {key}" in text for key in grouped)
+    assert "kubernetes." not in text
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert text.index("objective") < text.index("early_stop") < text.index("fetch_limit")

@@ -15,7 +15,8 @@ BAD = ("PREPARING", "RUNNING", "FAILED")
 
 
 def listed(text):
-    return [line.split()[0] for line in text.splitlines()[1:] if not line.startswith("...")]
+    """The names; a long cell of a row goes on below, where the column of names is empty."""
+    return [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(("...", " "))]
 
 
 def test_the_newest_come_first_and_the_rest_is_counted(terminal, add):

@@ -1,0 +1,35 @@
+"""What `doctor` says of the extension of JupyterLab."""
+
+import json
+import os
+
+from jupyter_autotrain.verbs import doctor
+
+EXTENSION = "jupyter-autotrain"
+
+
+def extension(root, wanted):
+    """A folder of extensions of JupyterLab in which ours wants a version of JupyterLab's application."""
+    folder = root / "labextensions" / EXTENSION
+    folder.mkdir(parents=True)
+    described = {
+        "name": EXTENSION,
+        "version": "0.1.0",
+        "dependencies": {"@jupyterlab/application": wanted},
+        "jupyterlab": {"extension": True, "_build": {"load": "static/remoteEntry.js", "extension": "./extension"}},
+    }
+    (folder / "package.json").write_text(json.dumps(described))
+    return {**os.environ, "JUPYTER_PATH": str(root)}
+
+
+def test_an_extension_that_this_jupyterlab_takes_is_well(tmp_path):
+    [found] = doctor._check_sidebar(extension(tmp_path, "^4.2.0"))
+    assert found.good
+    assert found.text.endswith("takes the extension")
+
+
+def test_an_extension_that_jupyterlab_marks_as_incompatible_needs_attention(tmp_path):
+    [found] = doctor._check_sidebar(extension(tmp_path, "^3.6.0"))
+    assert not found.good
+    assert "does not take the extension" in found.text
+    assert "jupyter labextension list" in found.action
