@@ -54,7 +54,10 @@ class Table:
         return f"<table>{head}<tbody>{body}</tbody></table>{below}"
 
     def _filled_columns(self) -> list[int]:
-        return [column for column in range(len(self.heads)) if any(row[column] for row in self.rows)]
+        return [column for column in range(len(self.heads)) if self._is_filled(column)]
+
+    def _is_filled(self, column: int) -> bool:
+        return any(row[column] for row in self.rows)
 
     def _html_row(self, row: Sequence[str], shown: Sequence[int]) -> str:
         cells = "".join(f"<td>{_escaped(row[column])}</td>" for column in shown)

@@ -31,7 +31,7 @@ def test_a_long_reason_goes_on_below_at_a_blank_and_no_line_is_wider_than_80():
 
 def test_columns_for_which_there_is_no_room_stand_below_under_the_first_one():
     heads = ["trial", *(f"parameter_{number}" for number in range(12))]
-    text = Table(heads, [[str(row), *(f"{row + 0.123456}" for _ in range(12))] for row in (1, 2)]).text()
+    text = Table(heads, [["1", *["1.123456"] * 12], ["2", *["2.123456"] * 12]]).text()
     assert max(len(line) for line in text.splitlines()) <= WIDTH
     assert [line.split()[0] for line in text.splitlines()] == ["trial", "1", "2"] * 3
     assert [head for line in text.splitlines()[::3] for head in line.split()[1:]] == heads[1:]

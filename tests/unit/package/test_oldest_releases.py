@@ -29,5 +29,6 @@ def declared() -> dict[str, Version]:
 
 def test_the_oldest_releases_that_are_tested_are_those_that_are_declared() -> None:
     lines = (ROOT / ".ci" / "oldest.txt").read_text(encoding="utf-8").split()
-    tested = {name: Version(version) for name, version in (line.split("==") for line in lines)}
+    pinned = [line.split("==") for line in lines]
+    tested = {name: Version(version) for name, version in pinned}
     assert tested == declared()
