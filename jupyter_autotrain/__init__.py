@@ -15,6 +15,7 @@ from importlib import import_module
 
 from jupyter_autotrain.core import display as _display
 from jupyter_autotrain.core import named_clusters as _named_clusters
+from jupyter_autotrain.core.version import VERSION as _VERSION
 
 TYPE_CHECKING = False  # every trial imports this package, so `typing` itself is left out
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from jupyter_autotrain.parallel.plan import Plan
     from jupyter_autotrain.worker.data_paths import DataPaths
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 __all__ = ["AutotrainError", "DataPaths", "Experiment", "Plan", "attach", "experiments", "plan", "submit", "trial"]
 
 _HOMES = {

@@ -7,6 +7,7 @@ AutotrainError                 three clauses: what was found, what was expected,
 ├── ShipError                  too many files, or too many bytes, to send
 ├── StoreError                 the history cannot be read or written (full disk, locked, read-only)
 │   ├── LeaseLostError             another manager writes it now
+│   ├── OutdatedError              a newer version of this package uses it
 │   └── DamagedRowError            what a row of the store holds cannot be read, as after a flipped byte
 ├── UnknownExperimentError     no experiment has that name
 ├── ManagerError               the manager cannot be started or does not answer
@@ -90,6 +91,21 @@ class DamagedRowError(StoreError):
 
 class LeaseLostError(StoreError):
     """Another manager has taken over; this one may write no more."""
+
+
+class OutdatedError(StoreError):
+    """A newer version of this package uses the home: what this one would read or write there may mean something else.
+
+    Args:
+        found: What is newer.
+    """
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            found,
+            "Programs that use one home run one version of jupyter-autotrain.",
+            "Restart the kernel (or the program that says this); if it stays so: pip install -U jupyter-autotrain.",
+        )
 
 
 class UnknownExperimentError(AutotrainError):

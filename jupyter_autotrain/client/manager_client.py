@@ -67,6 +67,8 @@ def post(store: Store, home: Home, request: tuple[str, str, JsonObject]) -> int:
         StoreError: It could not be kept.
         ManagerError: It is kept, and no manager can be started to answer it.
     """
+    with suppress(ManagerError):  # first: one of an older version would answer what it does not know
+        manager.ensure(home)
     request_id = store.add_request(*request, time.time())
     notify(home)
     return request_id

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.core.wire import MANAGER_VARIABLE
-from jupyter_autotrain.manager.start import HELD_EXIT_CODE, take_lock
+from jupyter_autotrain.manager.start import HELD_EXIT_CODE, OUTDATED_EXIT_CODE, is_outdated, take_lock
 
 _IDLE_VARIABLE = "JUPYTER_AUTOTRAIN_IDLE_MIN"
 _IDLE_MIN = "10"
@@ -30,6 +30,8 @@ def main() -> None:
     lock = take_lock(home)
     if lock is None:
         os._exit(HELD_EXIT_CODE)
+    if is_outdated(home):
+        os._exit(OUTDATED_EXIT_CODE)
     if os.fork():
         os._exit(0)
     signal.signal(signal.SIGINT, signal.SIG_IGN)

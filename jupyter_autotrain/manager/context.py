@@ -15,7 +15,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
-from jupyter_autotrain.errors import LeaseLostError, StoreError
+from jupyter_autotrain.errors import LeaseLostError, OutdatedError, StoreError
 from jupyter_autotrain.store import Store
 
 P = ParamSpec("P")
@@ -89,13 +89,13 @@ class ManagerContext:
 
         Raises:
             StoreError: When the call itself is wrong; trying again would not help.
-            SystemExit: When another manager has taken over; this one has to end at once.
+            SystemExit: When another manager or a newer version has taken over; this one has to end at once.
         """
         pause = _FIRST_PAUSE_S
         while True:
             try:
                 return call(*args, **kwargs)
-            except LeaseLostError as error:
+            except (LeaseLostError, OutdatedError) as error:
                 raise SystemExit(error.found) from error
             except StoreError as error:
                 if error.__cause__ is None:

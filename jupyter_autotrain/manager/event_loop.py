@@ -46,7 +46,7 @@ class EventLoop:
         """Work until nothing has been to do for `idle_s`.
 
         Raises:
-            SystemExit: This is not the home's manager any more.
+            SystemExit: This is not the home's manager any more, or a newer version shall be.
         """
         while True:
             self._socket.open()
@@ -74,6 +74,8 @@ class EventLoop:
         self._leadership.renew()
         messages = self._socket.messages()
         self._socket.reopen_if_deleted()
+        if self._socket.newer_version:
+            raise SystemExit(f"version {self._socket.newer_version} takes over")
         self._manager.step(messages, read_store=bool(messages) or self._store_changed())
 
     def _store_changed(self) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core import system
 from jupyter_autotrain.core.process_identity import ProcessIdentity
+from jupyter_autotrain.core.version import VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +19,12 @@ class ManagerIdentity:
     Attributes:
         process: The process.
         host: The machine's name; a home on a shared disk may be served from another one.
+        version: Of the package that it runs.
     """
 
     process: ProcessIdentity
     host: str
+    version: str = VERSION
 
     @classmethod
     def of(cls, pid: int) -> ManagerIdentity:
@@ -38,15 +41,18 @@ class ManagerIdentity:
         try:
             found = json.loads(path.read_text())
             process = ProcessIdentity.from_json(found["process"])
-            return None if process is None else cls(process, str(found["host"]))
+            return None if process is None else cls(process, str(found["host"]), str(found.get("version", "")))
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
     def write(self, fd: int) -> None:
         """Write it into an open file, in place of what was there."""
-        data = json.dumps({"process": self.process.to_json(), "host": self.host}).encode()
-        os.pwrite(fd, data, 0)
-        os.ftruncate(fd, len(data))
+        content = {"process": self.process.to_json(), "host": self.host, "version": self.version}
+        _write(fd, json.dumps(content))
+
+    def clear(self, fd: int) -> None:
+        """Write that it serves no more; what is left is the version that did."""
+        _write(fd, json.dumps({"version": self.version}))
 
     @property
     def pid(self) -> int:
@@ -70,3 +76,17 @@ class ManagerIdentity:
             return self.alive and system.look(self.pid).is_stopped
         except OSError:
             return False
+
+
+def last_version(path: Path) -> str:
+    """The version of the manager that serves a home, or did so last; "" where that is not known."""
+    try:
+        return str(json.loads(path.read_text())["version"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return ""
+
+
+def _write(fd: int, text: str) -> None:
+    data = text.encode()
+    os.pwrite(fd, data, 0)
+    os.ftruncate(fd, len(data))

@@ -44,7 +44,7 @@ class Leadership:
         if present:
             self._me.write(self._lock)
         else:
-            os.ftruncate(self._lock, 0)
+            self._me.clear(self._lock)
 
     def renew(self) -> None:
         """Check that this is still the manager, and take the lock again when its file was deleted.

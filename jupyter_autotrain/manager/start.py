@@ -22,11 +22,15 @@ from pathlib import Path
 from jupyter_autotrain.core import environment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ownership import make_private
-from jupyter_autotrain.errors import ManagerError
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.core.version import VERSION, is_newer
+from jupyter_autotrain.errors import ManagerError, OutdatedError
+from jupyter_autotrain.manager.identity import ManagerIdentity, last_version
+from jupyter_autotrain.manager.wakeup_socket import notify
 
 HELD_EXIT_CODE = 3
+OUTDATED_EXIT_CODE = 4
 _DEADLINE_S = 60.0
+_LEAVE_S = 10.0  # for the manager of an older version; then it is killed, which loses nothing either
 _MOST_STARTS = 5
 _LOOK_AGAIN_S = 0.05
 _LOG_LIMIT_BYTES = 5_000_000
@@ -67,11 +71,14 @@ def stopped_by_signal(home: Home) -> str:
 def ensure(home: Home) -> ManagerIdentity:
     """Make sure that a manager serves the home; start one when none lives, again when it is killed as it starts.
 
+    The manager of an older version is told to leave: it does not know all that this one asks for.
+
     Returns:
         The identity of the manager, which listens.
 
     Raises:
         ManagerError: When the home cannot be written, the manager does not come up, or a signal holds it.
+        OutdatedError: A newer version has served the home, and this one may not start a manager of its own.
     """
     deadline = time.monotonic() + _DEADLINE_S
     pause = 0.002
@@ -81,16 +88,20 @@ def ensure(home: Home) -> ManagerIdentity:
         if identity is not None and identity.alive:
             if identity.is_stopped:
                 raise _held_by_signal(identity)
-            return identity
+            if not is_newer(VERSION, identity.version):
+                return identity
+            _hand_over(home, identity)
         if not starts or _is_free(home):
             if starts == _MOST_STARTS:
                 break
             code = _spawn(home)
+            if code == OUTDATED_EXIT_CODE:
+                raise OutdatedError(_newer_than_this(home))
             if code > 0 and code != HELD_EXIT_CODE:
                 break
             starts += code != HELD_EXIT_CODE
             if code == HELD_EXIT_CODE and identity is not None and identity.host != os.uname().nodename:
-                return identity
+                return _of_another_host(identity)
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
     raise ManagerError(
@@ -106,6 +117,36 @@ def _held_by_signal(identity: ManagerIdentity) -> ManagerError:
         "It was expected to run; its trials go on, and nothing is lost.",
         f"Let it go on: kill -CONT {identity.pid}",
     )
+
+
+def _hand_over(home: Home, older: ManagerIdentity) -> None:
+    """Have the manager of an older version finish its writes and leave; trials go on, the next one takes over."""
+    deadline = time.monotonic() + _LEAVE_S
+    notify(home)  # every message says of which version its sender is
+    while older.alive and time.monotonic() < deadline:
+        time.sleep(_LOOK_AGAIN_S)
+    if older.alive:
+        with suppress(ProcessLookupError):
+            os.kill(older.pid, signal.SIGKILL)
+
+
+def _of_another_host(identity: ManagerIdentity) -> ManagerIdentity:
+    if is_newer(VERSION, identity.version):
+        raise ManagerError(
+            f"The manager on {identity.host} is of version {identity.version or 'unknown'}; this is {VERSION}.",
+            "A manager as new as its clients: it would pass over what it does not know.",
+            f"End it there (kill {identity.pid}; its trials go on), then try again.",
+        )
+    return identity
+
+
+def _newer_than_this(home: Home) -> str:
+    return f"{home.root} was served by jupyter-autotrain {last_version(home.manager_lock)}; this is {VERSION}."
+
+
+def is_outdated(home: Home) -> bool:
+    """True when a newer version has served the home: a manager of this one would pass over what it does not know."""
+    return is_newer(last_version(home.manager_lock), VERSION)
 
 
 def _is_free(home: Home) -> bool:

@@ -2,8 +2,8 @@
 
 One Unix datagram socket in the home, mode 0600 in a folder of mode 0700. Both sides make sure that the other is the
 same user: the manager by the credentials that Linux adds to a datagram, the client by the socket's owner. A
-datagram is one JSON object. A lost datagram loses nothing: what is to be done is in the store, which the manager also
-reads twice a second.
+datagram is one JSON object, with the version of its sender. A lost datagram loses nothing: what is to be done is in the
+store, which the manager also reads twice a second.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from jupyter_autotrain.core import files
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.system import unix_sockets
+from jupyter_autotrain.core.version import VERSION, is_newer
 from jupyter_autotrain.errors import ManagerError
 
 _LARGEST_MESSAGE_BYTES = 200_000
 _SEND_TIMEOUT_S = 1.0
+_VERSION = "version"  # the member of a message that says of which version its sender is
 _log = logging.getLogger(__name__)
 
 
@@ -42,7 +44,7 @@ def notify(home: Home, message: JsonObject | None = None) -> bool:
     Raises:
         ManagerError: When the message is too large for one datagram.
     """
-    data = json.dumps(message or {}).encode()
+    data = json.dumps({**(message or {}), _VERSION: VERSION}).encode()
     if len(data) > _LARGEST_MESSAGE_BYTES:
         raise ManagerError(
             f"The message to the manager has {len(data)} bytes.",
@@ -66,9 +68,14 @@ def notify(home: Home, message: JsonObject | None = None) -> bool:
 
 
 class WakeupSocket:
-    """The manager's end. Where Unix sockets cannot be had, `fileno` is None and the store is polled instead."""
+    """The manager's end. Where Unix sockets cannot be had, `fileno` is None and the store is polled instead.
+
+    Attributes:
+        newer_version: That of a client which is newer than this manager; "" while there is none.
+    """
 
     def __init__(self, path: Path) -> None:
+        self.newer_version = ""
         self._path = path
         self._socket: socket.socket | None = None
         self._file: tuple[int, int] | None = None
@@ -136,4 +143,7 @@ class WakeupSocket:
             if not unix_sockets.is_sent_by(os.geteuid(), ancillary):
                 _log.warning("a message of another user was ignored")
             elif isinstance(message, dict):
+                sender = str(message.pop(_VERSION, ""))
+                if is_newer(sender, VERSION):
+                    self.newer_version = sender
                 yield message

@@ -19,7 +19,7 @@ from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.filesystem import NETWORK_FILESYSTEMS, filesystem_of
 from jupyter_autotrain.store.fork_safety import OPEN_DATABASES
-from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.migration import check_version, migrate
 
 _RETRY_S: Final = 0.02
 _LOG_LIMIT_BYTES: Final = 16 << 20
@@ -148,6 +148,7 @@ class Database:
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
         connection = self._begin(begin)
         try:
+            check_version(connection, self.path)
             yield connection
             connection.execute("COMMIT")
         except BaseException:

@@ -21,7 +21,7 @@ from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.header_repair import copies_with_new_header
-from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.migration import check_version, migrate
 from jupyter_autotrain.store.repair_rows import repair_rows
 
 _MOST_LOOKUPS: Final = 200_000
@@ -55,12 +55,15 @@ def repair(path: Path) -> Repair:
     """Replace a damaged store by what can be read of it. The caller keeps managers and submitters away meanwhile.
 
     Raises:
+        OutdatedError: A newer version of this package has changed its schema.
         StoreError: Another process writes it, or the disk cannot hold a second one; nothing was changed.
     """
     kept_at = _free_name(path)
     fresh = path.with_name(f"{path.name}.repaired")
     connection = sqlite3.connect(path, timeout=_TIMEOUT_S, isolation_level=None)
     with explained(path, _TIMEOUT_S), closing(connection) as source:
+        with suppress(sqlite3.DatabaseError):  # damaged: nothing says that it is newer
+            check_version(source, path)
         _hold(source, path)
         report = _salvage(source, fresh, kept_at)
         if report.damaged and not report.saved["experiments"]:
