@@ -1,7 +1,5 @@
 """What looks like a secret does not travel unless it is said to be none."""
 
-from dataclasses import dataclass, field
-
 import pytest
 
 from jupyter_autotrain.errors import CaptureError
@@ -9,11 +7,15 @@ from jupyter_autotrain.errors import CaptureError
 TOKEN = "hf_" + "aB3xK9" * 6
 
 
+SETTINGS = """
+from dataclasses import dataclass, field
+
 @dataclass
 class Settings:
     name: str = "run"
     password: str = ""
     inner: dict = field(default_factory=dict)
+"""
 
 
 def refused(book, code="print(len(str(x)))", **more):
@@ -46,11 +48,11 @@ def test_a_key_is_refused_wherever_it_is_nested(notebook, made):
     assert "looks like a secret" in text
 
 
-def test_the_attributes_of_objects_are_looked_at(notebook):
-    book = notebook()
-    for x in (Settings(password="hunter2"), Settings(inner={"secret": "hunter2hunter2"}), [Settings(name=TOKEN)]):
-        book.namespace["x"] = x
-        refused(book)
+@pytest.mark.parametrize(
+    "made", ["Settings(password='hunter2')", "Settings(inner={'secret': 'hunter2hunter2'})", f"[Settings('{TOKEN}')]"]
+)
+def test_the_attributes_of_objects_are_looked_at(notebook, made):
+    refused(notebook(SETTINGS, f"x = eval({made!r})"))
 
 
 def test_the_place_in_a_nested_value_is_told(notebook):

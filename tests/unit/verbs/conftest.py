@@ -15,6 +15,13 @@ from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.verbs import doctor
+
+
+@pytest.fixture(autouse=True)
+def no_question_to_jupyterlab(monkeypatch):
+    """`doctor` starts JupyterLab's own command for its sidebar, which takes a second; test_doctor_sidebar.py does."""
+    monkeypatch.setattr(doctor, "_check_sidebar", lambda environ: iter(()))
 
 
 class Terminal:

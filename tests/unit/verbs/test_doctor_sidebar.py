@@ -3,7 +3,7 @@
 import json
 import os
 
-from jupyter_autotrain.verbs import doctor
+from jupyter_autotrain.verbs.doctor import _check_sidebar
 
 EXTENSION = "jupyter-autotrain"
 
@@ -23,13 +23,13 @@ def extension(root, wanted):
 
 
 def test_an_extension_that_this_jupyterlab_takes_is_well(tmp_path):
-    [found] = doctor._check_sidebar(extension(tmp_path, "^4.2.0"))
+    [found] = _check_sidebar(extension(tmp_path, "^4.2.0"))
     assert found.good
     assert found.text.endswith("takes the extension")
 
 
 def test_an_extension_that_jupyterlab_marks_as_incompatible_needs_attention(tmp_path):
-    [found] = doctor._check_sidebar(extension(tmp_path, "^3.6.0"))
+    [found] = _check_sidebar(extension(tmp_path, "^3.6.0"))
     assert not found.good
     assert "does not take the extension" in found.text
     assert "jupyter labextension list" in found.action
