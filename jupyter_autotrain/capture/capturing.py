@@ -55,6 +55,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     returns: Collection[str] = (),
     progress: Callable[[int], object] | None = None,
     seed: int | None = None,
+    trials: int = 1,
     variables: Collection[str] = (),
     data: Mapping[str, str] = _NO_DATA,
 ) -> Capture:
@@ -75,6 +76,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         progress: Called with the bytes of data pickled so far, at most ten times a second; what it raises, such as
             KeyboardInterrupt, ends the capture.
         seed: What trials seed all random generators with, if anything.
+        trials: How many trials there will be.
         variables: Names and patterns of environment variables that trials get by the header.
         data: The entries of the header's `data:`: of each the path here, or ""; they are not sent with the code too.
 
@@ -86,7 +88,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
-    given = state.HeaderOptions(seed, variables, bool(data))
+    given = state.HeaderOptions(seed, trials, variables, bool(data))
     budget = ByteBudget(limits.data_bytes, progress)
     patterns = [*ship, *shipped.staying(data.values(), cwd)]
     unnamed_: set[str] = set()
@@ -112,7 +114,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         folders=tuple(sorted(found.folders)),
         written=frozenset(relative_path for relative_path in files if found.may_write(relative_path)),
         source_map=script.source_map,
-        notes=(*notes, *dict.fromkeys(found.notes)),
+        notes=(*notes, *slice_.notes, *dict.fromkeys(found.notes)),
         reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.provided.conflicts),
         differences=(
             *slice_.differences,

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
 from jupyter_autotrain.capture.sizes import tree
+from jupyter_autotrain.capture.state.generators import AT_IMPORT, SEED
 from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.sizes import format_bytes
@@ -39,7 +40,7 @@ def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial ha
         bundle_dir: The experiment's bundle.
         params: The trial's parameters.
         out: Where to write it; None only returns it.
-        seed: The trial's own seed; None leaves the random generators unseeded.
+        seed: The trial's own seed; None lets the generators start from the captured states.
         hash_seed: The trial's `PYTHONHASHSEED`; "" leaves the order of sets to chance.
         limit_bytes: How much data and files may be embedded.
         sources: What the header's `data:` names; it stays where it is here.
@@ -57,7 +58,7 @@ def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial ha
         futures,
         _TITLE + _seed_line(seed, hash_seed),
         _standalone_module(),
-        *_seeding(seed, hash_seed),
+        *_seeding(seed, hash_seed, waits=AT_IMPORT in main),
         f"globals().update(__autotrain__.start(\n    {_literal(params)},\n{_packed(data)},\n"
         f"{_packed(files, bundle.folders)},\n))",
         _data_line(sources),
@@ -111,12 +112,16 @@ def _seed_line(seed: int | None, hash_seed: str) -> str:
     return "".join(f"# {line}\n" for line in (*seeded, *ordered))
 
 
-def _seeding(seed: int | None, hash_seed: str) -> list[str]:
+def _seeding(seed: int | None, hash_seed: str, *, waits: bool) -> list[str]:
     """The lines that do what the trial did before it ran the cell."""
     lines = [f"__autotrain__.fix_hash_order({hash_seed!r})"] if hash_seed else []
-    if seed is not None:
+    if waits or seed is not None:
         lines.append(f"exec({_quoted(_own_text('jupyter_autotrain.core', 'seeds.py'))}, vars(__autotrain__))\n")
+    if waits:
+        lines.append(f"{AT_IMPORT} = __autotrain__.at_import")
+    if seed is not None:
         lines.append(f"__autotrain__.seed_everything({seed})")
+        lines.append(f"{SEED} = lambda: __autotrain__.seed_loaded({seed})")
     return lines
 
 

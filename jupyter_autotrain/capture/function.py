@@ -35,6 +35,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     not_secrets: Collection[str] = (),
     returns: Collection[str] = (),
     seed: int | None = None,
+    trials: int = 1,
     variables: Collection[str] = (),
     data: Mapping[str, str] = _NO_DATA,
 ) -> Capture:
@@ -53,6 +54,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         not_secrets: Names whose values may travel although they look like secrets.
         returns: Names of the code's variables that come back from the trial.
         seed: What trials seed all random generators with, if anything.
+        trials: How many trials there will be.
         variables: Names and patterns of environment variables that trials get by the header.
         data: The entries of the header's `data:`, as in `capture`.
 
@@ -69,7 +71,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
     return capture(
         code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
         first_line=line, label=label, limits=limits, not_secrets=not_secrets, returns=returns,
-        seed=seed, variables=variables, data=data,
+        seed=seed, trials=trials, variables=variables, data=data,
     )  # fmt: skip
 
 

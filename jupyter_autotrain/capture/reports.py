@@ -230,6 +230,8 @@ def _runs(node: ast.AST) -> bool:
             return any(alias.name.partition(".")[0] in _RUNS_PROGRAMS for alias in names)
         case ast.ImportFrom(module=str(module)):
             return module.partition(".")[0] in _RUNS_PROGRAMS
+        case ast.Call(func=ast.Name(id="__import__"), args=[ast.Constant()]):
+            return False  # as an import statement
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
             return name in _RUNS_TEXT
     return False

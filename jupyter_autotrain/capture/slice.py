@@ -58,6 +58,7 @@ class Slice:
         self.live: Mapping[str, object] = ChainMap(self.attributes, namespace)  # type: ignore[arg-type]  # only read
         self.values = PickledValues(namespace, self.live, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
+        self.notes: list[str] = []
         self._sets: set[str] = set()
         self._rebound: set[str] = set()
         self._bound = set[str]()

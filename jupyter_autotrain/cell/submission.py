@@ -88,6 +88,7 @@ def read(
         returns=parsed.header.returns,
         progress=progress,
         seed=parsed.header.seed,
+        trials=parsed.header.trial_count,
         variables=parsed.header.variables,
         data=parsed.header.data_paths,
     )

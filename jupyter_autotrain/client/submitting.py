@@ -76,12 +76,12 @@ def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, 
         return capture.capture(
             textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
             limits=limits, label="source", not_secrets=header.not_secrets, returns=header.returns,
-            seed=header.seed, variables=header.variables, data=header.data_paths,
+            seed=header.seed, trials=header.trial_count, variables=header.variables, data=header.data_paths,
         )  # fmt: skip
     return capture.from_function(
         fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
         limits=limits, not_secrets=header.not_secrets, returns=header.returns,
-        seed=header.seed, variables=header.variables, data=header.data_paths,
+        seed=header.seed, trials=header.trial_count, variables=header.variables, data=header.data_paths,
     )  # fmt: skip
 
 

@@ -109,7 +109,9 @@ class HeaderKeys(Section):
     )
     seed: Annotated[int, Field(ge=0, lt=2**32), AS_INTEGER] | None = Field(
         default=None,
-        description="Makes the search repeatable; also seeds random and numpy in the trial.",
+        description="Makes the search repeatable, and seeds the random numbers of trial 1 with it, of trial 2 with the "
+        "next one, and so on. Without it every trial, each of its workers and each attempt starts from the notebook's "
+        "random numbers as they were at submit, all alike.",
         examples=["1"],
     )
     env: dict[VariableName, VariableText] = Field(

@@ -22,6 +22,9 @@ from jupyter_autotrain.worker.trial_values import Params, TrialNamespace
 
 TYPE_CHECKING = False  # every trial imports this module
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
     from jupyter_autotrain.worker.data_paths import DataPaths
     from jupyter_autotrain.worker.pictures import Pictures
     from jupyter_autotrain.worker.scheduler_hints import SchedulerHints
@@ -166,6 +169,19 @@ class TrialContext:
             print(f"{name} = {literal!r} in the cell; this trial uses {value!r} (search)")  # noqa: T201 - the trial's own log
         return value
 
+    def at_import(self, actions: Mapping[str, Callable[[ModuleType], object]]) -> None:
+        """Act on modules when they are imported; see `core.seeds`."""
+        from jupyter_autotrain.core import seeds  # noqa: PLC0415 - only trials that need it pay
+
+        seeds.at_import(actions)
+
+    def seed_again(self) -> None:
+        """Seed the loaded libraries once more: modules that the cell needs may have seeded or drawn meanwhile."""
+        from jupyter_autotrain.core import seeds  # noqa: PLC0415 - as above
+
+        if isinstance(seed := self.trial.get("seed"), int):
+            seeds.seed_loaded(seed)
+
     def names(self) -> dict[str, object]:
         """All that is injected into a cell's globals.
 
@@ -187,10 +203,12 @@ class TrialContext:
             **{name: value for name, value in self.params.items() if name.isidentifier()},
             **members,
             "trial": TrialNamespace(**members, hints=self.hints),
+            "__autotrain_at_import__": self.at_import,
             "__autotrain_data__": self.load_data,
             "__autotrain_file__": f"{self.directory}/{wire.WORK}/main.py",
             "__autotrain_override__": self.override,
             "__autotrain_params__": self.params,
+            "__autotrain_seed__": self.seed_again,
         }
 
 

@@ -113,7 +113,7 @@ class Notebook:
         captured = self.capture(code, parameters=tuple(params or ()), **options)
         with tempfile.TemporaryDirectory(dir=TEMPORARY) as folder:
             capture.write_bundle(captured, Path(folder, "bundle"))
-            return capture.export_script(Path(folder, "bundle"), params or {})
+            return capture.export_script(Path(folder, "bundle"), params or {}, seed=options.get("seed"))
 
     def elsewhere(self, code, params=None, *, imported=(), **options):
         """What the captured script prints, run alone in an empty folder."""

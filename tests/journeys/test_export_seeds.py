@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -77,3 +78,26 @@ def test_without_a_seed_the_order_of_sets_is_the_trials_too(notebook, tmp_path):
     [value] = [row["value"] for row in notebook.value("_").metrics()]
     notebook.run("%autotrain export ordered -o alone.py")
     assert [run_alone(tmp_path / "alone.py")[0][0]["place"] for _ in range(3)] == [value] * 3, shown
+
+
+def test_without_a_seed_trials_attempts_and_exports_draw_the_numbers_that_the_notebook_would(notebook, tmp_path):
+    notebook.run("import os, random, numpy as np, torch\nfrom functools import partial")
+    notebook.run(
+        "for seed in (random.seed, np.random.seed, partial(torch.manual_seed)):\n    seed(8)\nnp.random.randn()"
+    )
+    code = "report(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1))\n"
+    code += "if not checkpoint.load():\n    checkpoint.save(1)\n    raise RuntimeError('only the first attempt fails')"
+    _, shown = notebook.run(f"%%autotrain continued --wait\ntrials: 2\nretries: 1\n---\n{code}")
+    assert "All 2 trials start from the present state of the random numbers of random, numpy, torch, alike" in shown
+    rows = notebook.value("_").metrics()
+    notebook.run("%autotrain export continued -o alone.py")
+    notebook.run("here = dict(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1).item())")
+    here = notebook.value("here")
+    found = {}
+    for row in rows:
+        found.setdefault((row["number"], row["attempt"]), {})[row["name"]] = row["value"]
+    assert found == {(number, attempt): here for number in (1, 2) for attempt in (1, 2)}
+    (tmp_path / "checkpoints").mkdir()
+    (tmp_path / "checkpoints" / "step-000000000000.pkl").write_bytes(pickle.dumps(1))
+    alone, _ = run_alone(tmp_path / "alone.py")
+    assert {name: value for name, value in alone[0].items() if name != "step"} == here

@@ -179,9 +179,6 @@ START_PYTHON = [
     "class A:\n    v = 1\n    seen = []\n    def m(self, x=0): return ('A', x)\nclass B(A):\n    pass",
 ]
 NEEDS = {
-    "random.random": "random.seed(",
-    "np.random.rand": "np.random.seed(",
-    "torch.rand(": "torch.manual_seed(",
     "warnings.filters": "warnings.simplefilter(",
 }
 """What differs between any two processes, unless the history sets it."""

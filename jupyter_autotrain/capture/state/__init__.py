@@ -9,10 +9,11 @@ for the order of sets.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from jupyter_autotrain.capture.items import LATEST, Item
+from jupyter_autotrain.capture.files import modules
+from jupyter_autotrain.capture.items import EARLIEST, Item
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import (
     attributes,
@@ -28,6 +29,7 @@ from jupyter_autotrain.capture.state import (
     statements,
     uses,
 )
+from jupyter_autotrain.capture.state.paths import import_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +38,13 @@ class HeaderOptions:
 
     Attributes:
         seed: What they seed all random generators with, if anything.
+        trials: How many there will be.
         variables: Names and patterns of environment variables.
         has_data: Whether they find the paths of a section `data:`.
     """
 
     seed: int | None = None
+    trials: int = 1
     variables: Collection[str] = ()
     has_data: bool = False
 
@@ -58,6 +62,7 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
     written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
     trees = [code, *(ast.parse(item.text) for item in written)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
+    _load(trees, written, used, slice_)
     values = [*own_values.restore_code(found, used)]
     paths = [path for path, _, _ in values]
     done = [
@@ -75,11 +80,16 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
             slice_.differences.append(difference)
     same_seed = options.seed is None and environment.has_fixed_hashes(found, slice_.history.cells)
     slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
-    _add_generators(slice_, generators.restore_code(found, used, options.seed))
+    generators.restore(slice_, used, options.seed, options.trials)
 
 
-def _add_generators(slice_: Slice, carried: generators.RestoredState) -> None:
-    slice_.differences += carried.differences
-    if carried.text:
-        slice_.values.files.update(carried.states)
-        slice_.take(Item("random generators", "state", carried.text, position=LATEST))
+def _load(trees: Iterable[ast.Module], written: Iterable[Item], used: uses.UsedLibraries, slice_: Slice) -> None:
+    """Import what the code itself imports of the modules beside the notebook before any state is set, as was done here.
+
+    What they set and draw when they are imported would come after it otherwise.
+    """
+    imported = {name for tree in trees for name in modules.imported(tree)}
+    imported -= {name for item in written if item.how == "import" for name in modules.imported(ast.parse(item.text))}
+    text = "\n".join(import_text(name) for name in used.own if name in imported)
+    if text:
+        slice_.take(Item("modules beside the notebook", "state", text, position=EARLIEST))

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.state import generators, settings
+from jupyter_autotrain.capture.state import settings
 from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import top
 from jupyter_autotrain.capture.state.repeatable import repeatable
@@ -30,6 +30,7 @@ _CHANGES_A_PART = frozenset({"add", "append", "clear", "discard", "extend", "ins
 _BY_FULL_NAME = frozenset(
     {"nest_asyncio.apply", "tqdm.auto.tqdm.pandas", "tqdm.tqdm.pandas", "tqdm.notebook.tqdm.pandas"}
 )
+_SEEDS = re.compile(r"(?!jax\.|tensorflow\.).*(seed|rng_state)")  # the states of generators travel
 _STARTS = re.compile(r"init(_|$|ialize)")
 _QUIET = (
     "IPython.", "asyncio.", "atexit.", "copy.", "faulthandler.", "gc.", "google.colab", "heapq.", "importlib.",
@@ -92,7 +93,7 @@ def _is_candidate(effect: Effect) -> bool:
     """A call that is a statement of its own, and that nothing else covers."""
     if not effect.is_alone or effect.is_followed or effect.path.startswith(_QUIET):
         return False
-    return not (generators.is_seeding(effect) or settings.covers(effect) or _is_undone(effect))
+    return not (_SEEDS.match(effect.path) or settings.covers(effect) or _is_undone(effect))
 
 
 def _changes_a_library(effect: Effect) -> bool:

@@ -1,133 +1,94 @@
-"""Global random generators that the notebook has seeded: trials continue from their present states."""
+"""The global random generators: a trial's code starts from their states at submit, whoever set them.
+
+So a trial draws the numbers that the cell would draw here. All trials of an experiment, their workers and their later
+attempts start alike; with `seed:` in the header each trial starts from a seed of its own instead. Only generators that
+are loaded here and that the trial can reach travel. TensorFlow's cannot be read: its seeding is made again as a call.
+"""
 
 from __future__ import annotations
 
-import ast
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from types import ModuleType
 
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
-from jupyter_autotrain.capture.state.effects import Effect
+from jupyter_autotrain.capture.items import LATEST, Item
+from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state.paths import import_text, top
 from jupyter_autotrain.capture.state.uses import UsedLibraries
 
-_NO_SEEDS = frozenset({"initial_seed", "get_seed", "random_seed"})
-_STATES = frozenset({"set_rng_state", "set_rng_state_all", "set_state", "setstate"})
-_OTHER_GENERATORS = ("jax.", "tensorflow.compat.", "tensorflow.random.", "tensorflow.set_random_seed")
+SEED = "__autotrain_seed__"
+AT_IMPORT = "__autotrain_at_import__"
+_States = Iterator[tuple[str, object]]
 
 
-@dataclass(frozen=True, slots=True)
-class Generator:
-    """A library's global generator.
-
-    Attributes:
-        library: Whose.
-        module: The module that holds it.
-        seeders: How the full names begin of what seeds it alone.
-        state: Its state now, as data; None for a generator that does not exist yet.
-        restore: Statements that give it the state `{state}`.
-    """
-
-    library: str
-    module: str
-    seeders: tuple[str, ...]
-    state: Callable[[ModuleType], object]
-    restore: str
+def _random(random: ModuleType) -> _States:
+    yield "{m}.setstate({s})", random.getstate()
 
 
-def _torch_state(torch: ModuleType) -> object:
-    """The seed, from which a GPU that nothing has used yet starts, and the state of the CPU's generator."""
-    return torch.initial_seed(), torch.get_rng_state()
+def _numpy(random: ModuleType) -> _States:
+    state = random.get_state(legacy=False)
+    if (algorithm := state["bit_generator"]) == "MT19937":
+        state["state"]["key"] = state["state"]["key"].tolist()  # an array may not be read by another version
+    else:
+        yield f"{{m}}.set_bit_generator({{m}}.{algorithm}())", None
+    yield "{m}.set_state({s})", state
 
 
-def _gpu_states(torch: ModuleType) -> object:
-    return torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else None
+def _torch(torch: ModuleType) -> _States:
+    # A GPU that nothing has used yet starts from the seed; asking for its state would start it here.
+    yield f"{{m}}.manual_seed({torch.initial_seed()})", None
+    yield "{m}.set_rng_state({s})", torch.get_rng_state()
+    if torch.cuda.is_initialized():
+        text = "[{m}.cuda.set_rng_state(*one) for one in zip({s}, range({m}.cuda.device_count()))]"
+        yield text, torch.cuda.get_rng_state_all()
 
 
-GENERATORS = (
-    Generator(
-        "random", "random", ("random.",), lambda module: module.getstate(), '__import__("random").setstate({state})'
-    ),
-    Generator(
-        "numpy", "numpy.random", ("numpy.random.", "numpy.seed"), lambda module: module.get_state(),
-        '__import__("numpy.random").random.set_state({state})',
-    ),
-    Generator(
-        "torch", "torch", ("torch.",), _torch_state,
-        '__import__("torch").manual_seed({state}[0])\n__import__("torch").set_rng_state({state}[1])',
-    ),
-    Generator(
-        "torch", "torch", ("torch.",), _gpu_states,
-        '[__import__("torch").cuda.set_rng_state(state, gpu)'
-        ' for gpu, state in enumerate({state}[: __import__("torch").cuda.device_count()])]',
-    ),
-)  # fmt: skip
+_GENERATORS: tuple[tuple[str, Callable[[ModuleType], _States]], ...] = (
+    ("random", _random),
+    ("numpy.random", _numpy),
+    ("torch", _torch),
+)
+"""(the module `{m}` that holds a generator, the expressions that set it again, each with its state `{s}`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredState:
-    """What trials start from.
-
-    Attributes:
-        text: The statements that set all states again; "" for none.
-        states: The states, pickled, by the names under which the statements find them.
-        differences: What a trial does not have as the notebook has it.
-    """
-
-    text: str = ""
-    states: Mapping[str, bytes] = field(default_factory=dict)
-    differences: tuple[Difference, ...] = ()
-
-
-def restore_code(effects: Iterable[Effect], uses: UsedLibraries, seed: int | None) -> RestoredState:
-    """Take the state of each generator that the notebook has seeded and the trial uses.
+def restore(slice_: Slice, uses: UsedLibraries, seed: int | None, trials: int) -> None:
+    """Let trials start from the present states, or from the header's seed, and say how several trials differ.
 
     Args:
-        effects: What the cells did.
+        slice_: The captured names.
         uses: What the trial uses.
-        seed: The header's seed, which goes before the notebook's.
+        seed: The header's seed, which goes before the states here.
+        trials: How many trials there will be.
     """
-    seeded = _seeded(effects)
-    used = [
-        one for one in GENERATORS if one.library in seeded and one.module in sys.modules and uses.reaches(one.library)
-    ]
-    if not used:
-        return RestoredState()
-    names = ", ".join(dict.fromkeys(one.library for one in used))
-    origin = seeded[used[-1].library].scope.label
+    found = [(name, read) for name, read in _GENERATORS if sys.modules.get(name) and uses.reaches(top(name))]
+    numbers = f"the random numbers of {', '.join(top(name) for name, _ in found)}"
     if seed is not None:
-        text = f"the random numbers of {names}, seeded here; `seed: {seed}` of the header goes before"
-        return RestoredState(differences=(Difference(DifferenceKind.NOT_CARRIED, text, origin),))
-    states = dict[str, bytes]()
-    lines = list[str]()
-    for index, one in enumerate(used):
-        state = one.state(sys.modules[one.module])
-        file = f"__generator_{index}__"
+        slice_.take(Item("random generators", "state", f"{SEED}()", position=LATEST))
+        each = f", trial 2 from {seed + 1} and so on" if trials > 1 else ""
+        text = f"{numbers}: trial 1 starts from `seed: {seed}` of the header{each}, not from their present state"
+        slice_.differences += [Difference(DifferenceKind.NOT_CARRIED, text)] if found else []
+        return
+    lines = [_line(slice_, name, read, is_needed=top(name) in {"random", *uses.direct}) for name, read in found]
+    if lines:
+        slice_.take(Item("random generators", "state", "\n".join(lines), position=LATEST))
+        alike = f"All {trials} trials start from the present state of {numbers}, alike; `seed: 1` gives each its own."
+        slice_.notes += [alike] if trials > 1 else []
+
+
+def _line(slice_: Slice, name: str, read: Callable[[ModuleType], _States], *, is_needed: bool) -> str:
+    """Keep the states of a generator as data, and give the line that sets them.
+
+    A library that only others may load in the trial is not loaded for this: a place may well lack it.
+    """
+    calls = list[str]()
+    for call, state in read(sys.modules[name]):
+        file = f"__random_numbers_{len(slice_.values.files)}__"
         if state is not None:
-            states[file] = pickle.dumps(state)
-            lines.append(one.restore.replace("{state}", f'__autotrain_data__("{file}")'))
-    text = f"the random numbers of {names}: every trial continues from their present state"
-    return RestoredState("\n".join(lines), states, (Difference(DifferenceKind.REPLAYED, text, origin),))
-
-
-def is_seeding(effect: Effect) -> bool:
-    """Whether a call seeds a global generator."""
-    name = effect.path.rpartition(".")[2]
-    if effect.value is not None or "(" in effect.path or name in _NO_SEEDS or effect.path.startswith(_OTHER_GENERATORS):
-        return False
-    own = any(effect.path.startswith(one.seeders) for one in GENERATORS)
-    return (own and name in _STATES) or ("seed" in name and isinstance(effect.target, ast.Call))
-
-
-def _seeded(effects: Iterable[Effect]) -> dict[str, Effect]:
-    """The libraries whose generators were seeded, each with the latest call that did; a helper may seed them all."""
-    seeded: dict[str, Effect] = {}
-    for effect in effects:
-        if not is_seeding(effect) or effect.is_followed:
-            continue
-        own = [one.library for one in GENERATORS if effect.path.startswith(one.seeders)]
-        for library in own or [one.library for one in GENERATORS]:
-            seeded[library] = effect
-    return seeded
+            slice_.values.files[file] = pickle.dumps(state)
+        calls.append(call.replace("{s}", f'__autotrain_data__("{file}")'))
+    if is_needed:
+        return "\n".join(calls).replace("{m}", import_text(name))
+    text = ", ".join(calls).replace("{m}", "module")
+    return f'{AT_IMPORT}({{"{name}": lambda module: [{text}]}})'

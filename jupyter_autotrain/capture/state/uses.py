@@ -61,7 +61,7 @@ class UsedLibraries:
 def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> UsedLibraries:
     """The packages that some code and the pickled values need."""
     names = {name for tree in trees for name in modules.imported(tree)}.union(*pickled)
-    return UsedLibraries({top(name) for name in names})
+    return UsedLibraries({top(name) for name in names} - {"jupyter_autotrain"})
 
 
 def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:

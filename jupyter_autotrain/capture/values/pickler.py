@@ -38,6 +38,8 @@ _NEVER_SHARED = (
     types.ModuleType, types.BuiltinFunctionType, types.CodeType, Enum, PickleBuffer, *EMBEDDED,
 )  # fmt: skip
 
+_ONCE_A_PROCESS = (("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("torch", "default_generator"))
+"""The global random generators: (module, name)."""
 _DEFINITIONS = (type, types.FunctionType)
 Reducer = Callable[[object, ArrayLayout], ReducedValue]
 
@@ -57,18 +59,25 @@ class PickleContext:
     memory: ArrayMemory = field(default_factory=ArrayMemory)
 
 
-class _Main:
-    """Pickles as the module `__main__` of the process that reads it."""
+class _Module:
+    """Pickles as a module of the process that reads it.
+
+    Args:
+        name: Its name.
+    """
+
+    def __init__(self, name: str = "__main__") -> None:
+        self._name = name
 
     def __reduce__(self) -> tuple[object, ...]:
-        return importlib.import_module, ("__main__",)
+        return importlib.import_module, (self._name,)
 
 
 class _MainGlobals:
     """Pickles as the globals of `__main__`, so that functions see the script's names and not copies."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return vars, (_Main(),)
+        return vars, (_Module(),)
 
 
 class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
@@ -94,6 +103,8 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         module = sys.modules.get(self._home)
         main = _MainGlobals()
         self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
+        loaded = [(sys.modules[owner], name) for owner, name in _ONCE_A_PROCESS if owner in sys.modules]
+        self._once = {id(getattr(owner, name, None)): (owner.__name__, name) for owner, name in loaded}
         self._ordinary = set[type]()
         self._reducers: dict[type, Reducer] = {}
 
@@ -119,6 +130,8 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
     def reducer_override(self, value: object) -> object:
         """Refer to what the script defines, refuse what cannot travel; give functions the script's globals."""
         kind = type(value)
+        if (place := self._once.get(id(value))) is not None:
+            return attrgetter(place[1]), (_Module(place[0]),)
         if kind in self._ordinary:
             return NotImplemented
         is_definition = issubclass(kind, _DEFINITIONS)
@@ -126,7 +139,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
             name = self._in_script(value)
             if name is not None:
                 self.refers.add(name.partition(".")[0])
-                return attrgetter(name), (_Main(),)
+                return attrgetter(name), (_Module(),)
             self.modules.add(str(looking.attribute(value, "__module__", "")))
         if is_definition:
             return self._definition(value)
