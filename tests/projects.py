@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.header import HeaderContext, project_trust
+from jupyter_autotrain.header import HeaderContext, project_review
 
 
 def trust_project(folder: Path, environ: Mapping[str, str]) -> None:
     """Agree to the project file of a folder as it is now, as `backends trust-project DIGEST` does."""
     context = HeaderContext(folder, environ)
-    project = context.project_file()
-    config = context.config_folder()
-    assert project is not None
-    assert config is not None
-    project_trust.trust(project, project_trust.digest(project, context.read(project).data), config)
+    project_review.agree(context, project_review.review(context).digest)

@@ -13,12 +13,13 @@ import json
 import os
 import pwd
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.core import wire
-from jupyter_autotrain.header.document import resolve
+from jupyter_autotrain.header import named_files
+from jupyter_autotrain.header.document import LIMIT_BYTES
 
 RECORD_FILE: Final = "autotrain_trusted_projects.json"
 VARIABLE: Final = "JUPYTER_AUTOTRAIN_TRUSTED_PROJECTS"
@@ -30,15 +31,20 @@ BUILT_IN: Final = ("local", "debug")
 FREE_KEYS: Final = frozenset(
     {
         "name", "objective", "search", "tuner", "early_stop", "trials", "concurrency", "resources", "launcher",
-        "elastic", "timeout", "budget", "seed", "returns", "fetch_limit", "on_rerun", "retries", "notify", "parallel",
+        "elastic", "timeout", "budget", "seed", "returns", "fetch_limit", "retries", "notify",
     }
 )  # fmt: skip
-"""Keys that a project's file may set at once: they shape a search and neither run nor reach nor reveal anything."""
+"""Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""
 TRUSTED_KEYS: Final = frozenset(
-    {"backend", "env", "environment", "pass_env", "secrets", "not_secrets", "ship", "data", "hooks"}
-)
-"""Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs."""
-_MOST_FILE_BYTES = 1_000_000
+    {
+        "backend", "env", "environment", "pass_env", "secrets", "not_secrets", "ship", "data", "hooks", "parallel",
+        "on_rerun",
+    }
+)  # fmt: skip
+"""Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs.
+
+What `parallel` has are expressions, which are evaluated in the notebook.
+"""
 _DIGEST_CHARACTERS = 32
 
 
@@ -91,41 +97,17 @@ def _user(number: int) -> str:
 
 
 def digest(path: Path, settings: Mapping[str, object]) -> str:
-    """Return the digest of a project file: of its path and text, and of each file beside it that a value names.
-
-    A kubeconfig or ssh_config in the same folder can run programs just as the file itself, so it is part of it.
+    """Return the digest of a project file: of its path and text, and of each file of the project that it names.
 
     Raises:
-        OSError: The file cannot be read.
+        OSError: A file cannot be read, or is too long.
     """
-    sums = hashlib.sha256(f"{path.resolve()}\0".encode(errors="surrogateescape"))
-    sums.update(hashlib.sha256(path.read_bytes()).digest())
-    for name in sorted(set(_texts(settings))):
-        if (content := _content_beside(path.parent, name)) is not None:
-            sums.update(name.encode(errors="surrogateescape") + b"\0" + hashlib.sha256(content).digest())
+    if path.stat().st_size > LIMIT_BYTES:
+        raise OSError(None, f"it has more than {LIMIT_BYTES} bytes")
+    sums = hashlib.sha256()
+    for file in (path.resolve(), *named_files.of_settings(path, settings)):
+        sums.update(hashlib.sha256(os.fsencode(file)).digest() + named_files.digest_of(file))
     return sums.hexdigest()[:_DIGEST_CHARACTERS]
-
-
-def _texts(value: object) -> Iterator[str]:
-    value = resolve(value)
-    if isinstance(value, Mapping):
-        for item in value.values():
-            yield from _texts(item)
-    elif isinstance(value, list):
-        for item in value:
-            yield from _texts(item)
-    elif isinstance(value, str):
-        yield value
-
-
-def _content_beside(folder: Path, name: str) -> bytes | None:
-    """Return the content of a small file that lies in the project; None for everything else."""
-    try:
-        target = (folder / name).resolve()
-        is_inside = target.is_relative_to(folder.resolve()) and target.is_file()
-        return target.read_bytes() if is_inside and target.stat().st_size <= _MOST_FILE_BYTES else None
-    except (OSError, ValueError, RuntimeError):
-        return None
 
 
 def is_trusted(path: Path, settings: Mapping[str, object], folder: Path | None, environ: Mapping[str, str]) -> bool:

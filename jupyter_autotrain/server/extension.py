@@ -19,6 +19,7 @@ from jupyter_autotrain.server import (
     experiments,
     header,
     logs,
+    project,
     trials,
 )
 from jupyter_autotrain.server.change_feed import ChangeFeed
@@ -38,6 +39,7 @@ _OPERATIONS: Final[tuple[Endpoint[Any], ...]] = (
     *header.ENDPOINTS,
     *backend_checks.ENDPOINTS,
     *backend_profiles.ENDPOINTS,
+    *project.ENDPOINTS,
 )
 
 

@@ -41,6 +41,8 @@ OPERATIONS = (
     ("GET", "/profiles/{profile}"),
     ("PATCH", "/profiles/{profile}"),
     ("DELETE", "/profiles/{profile}"),
+    ("GET", "/project"),
+    ("POST", "/project"),
     ("GET", "/header/schema"),
     ("POST", "/header/faults"),
     ("POST", "/header/completions"),

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import stat
 from pathlib import Path
 
 import pytest
+from pydantic import BaseModel
 
 from jupyter_autotrain import backends, header
-from jupyter_autotrain.errors import HeaderError
-from jupyter_autotrain.header import project_trust
+from jupyter_autotrain.errors import AutotrainError, HeaderError
+from jupyter_autotrain.header import project_review, project_trust
+from jupyter_autotrain.header.model_faults import keys_of
 from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()
@@ -201,3 +204,144 @@ def test_what_a_project_ships_lies_inside_when_links_are_followed(context: heade
     plant(context.cwd, "ship: ['d/*.py', '!d/etc']\n")
     trust_project(context.cwd, context.environ)
     assert tuple(parsed(context).ship.files) == ("d/*.py", "!d/etc")
+
+
+# Options of the keys that count at once; one that is new has to be looked at before it is added here.
+FREE_OPTIONS = {
+    "early_stop": {"rule", "warmup_steps", "min_trials"},
+    "resources": {"cpus", "memory", "gpus", "gpu_memory", "nodes", "workers_per_node"},
+    "budget": {"time", "failures"},
+}
+
+
+def test_every_option_below_a_free_key_is_classified_too() -> None:
+    found = {key: set(keys_of((key,), SCHEMA)) for key in project_trust.FREE_KEYS}
+    assert {key: options for key, options in found.items() if options} == FREE_OPTIONS
+    for key, options in FREE_OPTIONS.items():
+        assert not [option for option in options if keys_of((key, option), SCHEMA)]
+
+
+def options_of(model: type[BaseModel], path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
+    """Every option of a model, those of the models inside it too."""
+    found = []
+    for key in keys_of(path, model):
+        found += [(*path, key), *options_of(model, (*path, key))]
+    return found
+
+
+@pytest.mark.parametrize("type_name", backends.type_names())
+def test_no_option_of_a_place_counts_before_trust_by_any_way_to_write_it(
+    context: header.HeaderContext, type_name: str
+) -> None:
+    options = options_of(backends.options_model(type_name))
+    for path in options:
+        written = functools.reduce(lambda inner, key: f"{{{key}: {inner}}}", reversed(path), "1")
+        for text in (f"backends: {{planted: {{type: {type_name}, {written[1:]}}}", f"{type_name}: {written}"):
+            plant(context.cwd, f"{text}\n")
+            with pytest.raises(HeaderError, match=r"not trusted yet|unknown key 'ssh'"):  # it has no section
+                parsed(context, "backend: planted")
+
+
+def test_a_script_that_a_named_file_names_is_a_part_of_what_was_agreed_to(context: header.HeaderContext) -> None:
+    script = context.cwd / "bin" / "plugin.sh"
+    script.parent.mkdir()
+    script.write_text("harmless")
+    (context.cwd / "conf").mkdir()
+    (context.cwd / "conf" / "kubeconfig").write_text('users: [{user: {exec: {command: "../bin/plugin.sh"}}}]')
+    plant(context.cwd, "backends: {lab: {type: kubernetes, kubeconfig: conf/kubeconfig, image: i}}\n")
+    trust_project(context.cwd, context.environ)
+    assert context.profiles()[0].find("lab")[0] is not None
+    script.write_text("planted!")
+    assert context.profiles()[0].find("lab")[0] is None
+
+
+def test_a_long_file_that_it_names_is_a_part_too(context: header.HeaderContext) -> None:
+    interpreter = context.cwd / "python"
+    interpreter.write_bytes(b"x" * 3_000_000)
+    plant(context.cwd, "environment: {python: ./python}\n")
+    trust_project(context.cwd, context.environ)
+    assert parsed(context).environment.python
+    interpreter.write_bytes(b"y" + b"x" * 2_999_999)
+    with pytest.raises(HeaderError, match="not trusted yet"):
+        parsed(context)
+
+
+def test_a_link_to_another_trusted_file_brings_no_trust_for_what_lies_beside_it(
+    context: header.HeaderContext, tmp_path: Path
+) -> None:
+    other = tmp_path / "home" / "other"
+    other.mkdir()
+    (other / "kubeconfig").write_text("mine")
+    plant(other, "backends: {lab: {type: kubernetes, kubeconfig: ./kubeconfig, image: i}}\n")
+    trust_project(other, context.environ)
+    (context.cwd / "kubeconfig").write_text("planted")
+    (context.cwd / "autotrain.yaml").symlink_to(other / "autotrain.yaml")
+    assert context.profiles()[0].find("lab")[0] is None
+
+
+def test_what_is_no_small_regular_file_is_not_read(context: header.HeaderContext) -> None:
+    path = context.cwd / "autotrain.yaml"
+    os.mkfifo(path)
+    assert context.project_file() is None
+    path.unlink()
+    with path.open("wb") as file:
+        file.write(b"env: {A: '1'}\n")
+        file.truncate(50 << 30)  # sparse: nobody has the time to read it
+    with pytest.raises(HeaderError):
+        parsed(context)
+    with pytest.raises(AutotrainError, match="more than 65536 bytes"):
+        project_review.review(context)
+    path.unlink()
+    os.mkfifo(context.cwd / "pipe")
+    plant(context.cwd, "env: {A: ./pipe}\n")
+    trust_project(context.cwd, context.environ)
+    assert parsed(context).env == {"A": "./pipe"}
+
+
+def test_a_file_that_names_very_many_others_is_not_trusted(context: header.HeaderContext) -> None:
+    for number in range(300):
+        (context.cwd / f"f{number}").touch()
+    plant(context.cwd, f"pass_env: [{', '.join(f'f{number}' for number in range(300))}]\n")
+    with pytest.raises(AutotrainError, match="more than 200 files"):
+        project_review.review(context)
+    with pytest.raises(HeaderError, match="not trusted yet"):
+        parsed(context)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["base: &a {A: '1'}\nenv: *a\n", "env: {<<: {A: '1'}}\n", "<<: {env: {A: '1'}}\n", 'env: {A: "\\ud800"}\n',
+     "Env: {A: '1'}\n", "ENV: {A: '1'}\n", "env : {A: '1'}\n", "? env\n: {A: '1'}\n", '"e\\u006ev": {A: "1"}\n',
+     "trainingService: {platform: planted}\n", "env: {A: '1'}\nenv: {A: '2'}\n", "!!map {env: {A: '1'}}\n"],
+)  # fmt: skip
+def test_no_other_spelling_of_a_key_gets_through(context: header.HeaderContext, text: str) -> None:
+    plant(context.cwd, text)
+    with pytest.raises(HeaderError):
+        parsed(context)
+
+
+@pytest.mark.parametrize("name", ["Local", "LOCAL", "local ", "l\u03bfcal", "debug.", "ssh", "kubernetes"])
+def test_a_place_that_looks_like_a_built_in_one_does_not_take_its_place(
+    context: header.HeaderContext, name: str
+) -> None:
+    plant(context.cwd, f"backends: {{'{name}': {{type: ssh, hosts: [planted]}}}}\n")
+    assert [choice.profile.type for choice in parsed(context).choices] == ["local"]
+    assert parsed(context, "backend: local").choices[0].profile.type == "local"
+    assert context.profiles()[0].find(name)[0] is None
+
+
+def test_the_nearest_file_counts_and_a_worktree_ends_the_search(context: header.HeaderContext) -> None:
+    plant(context.cwd.parent, "trials: 7\n")
+    assert parsed(context).trials == 7
+    plant(context.cwd, "trials: 8\n")
+    assert parsed(context).trials == 8
+    (context.cwd / "autotrain.yaml").unlink()
+    (context.cwd / ".git").write_text("gitdir: ../repository/.git/worktrees/project\n")
+    assert parsed(context).trials is None
+
+
+def test_what_it_would_do_is_shown_with_what_is_not_seen_spelled_out(context: header.HeaderContext) -> None:
+    plant(context.cwd, "env: {A: 'safe\u202e evil \u200b'}\nbackends: {'p\u2066': {type: ssh, hosts: [h]}}\n")
+    text = "\n".join(project_review.review(context).effects)
+    assert "safe\\u202e evil \\u200b" in text
+    assert "place p\\u2066" in text
