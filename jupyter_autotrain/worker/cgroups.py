@@ -104,12 +104,7 @@ class ControlGroups:
         """How often the kernel killed a member because the memory limit was reached."""
         if "memory" not in self.folders:
             return 0
-        name = "memory.oom_control" if self.version == 1 else "memory.events"
-        try:
-            lines = cgroup_mounts.read(self.folders["memory"], name).splitlines()
-        except OSError:
-            return 0
-        return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return _oom_kills(self.folders["memory"], self.version)
 
     def peak_bytes(self) -> int | None:
         """The most memory the members held at once, where the kernel counts it."""
@@ -122,6 +117,26 @@ class ControlGroups:
     def remove(self) -> None:
         """Remove the folders."""
         remove(self.paths())
+
+
+def oom_kills_around() -> int:
+    """Return how often the kernel killed a member of the group that this process is in, for its memory.
+
+    That of a container under version 1: there the kernel ends one process, and the container goes on.
+    """
+    try:
+        folders = cgroup_mounts.of_process("self")
+    except OSError:
+        return 0
+    return _oom_kills(folders["memory"], 1) if "memory" in folders else _oom_kills(folders.get("", ""), 2)
+
+
+def _oom_kills(folder: str, version: int) -> int:
+    try:
+        lines = cgroup_mounts.read(folder, "memory.oom_control" if version == 1 else "memory.events").splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
 
 
 def join_groups_of(pid: int) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -163,6 +164,11 @@ class Ranks:
         if self._launcher.is_elastic:
             return False
         return any(exit_causes.has_failed(self._trial, end) for end in self._ends())
+
+    @property
+    def was_killed(self) -> bool:
+        """True when one was ended by SIGKILL, and not from here."""
+        return any(end.code == -signal.SIGKILL for end in self._ends())
 
     def _ends(self) -> list[WorkerEnd]:
         ended = [worker for worker in self.workers if worker.exit_status is not None]

@@ -20,6 +20,7 @@ from jupyter_autotrain.worker import (
     termination_causes,
     trial_lock,
 )
+from jupyter_autotrain.worker.cgroups import oom_kills_around
 from jupyter_autotrain.worker.cleanup import remove_temporary_files
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
@@ -59,6 +60,7 @@ class Supervisor:
         self.limits = limits
         self.me = ProcessIdentity.of(os.getpid())
         self.peak_bytes = 0
+        self._killed_before = oom_kills_around()
         self.deadline: float | None = None
         self.has_begun = False
         self.cause: termination_causes.Cause | None = None
@@ -203,7 +205,7 @@ class Supervisor:
         cgroups = self.limits.cgroups
         for folder in (wire.OUTPUTS, wire.WORK):
             self.redactor.rename_below(folder)
-        cause = self.cause or self.ranks.cause(cgroups.oom_kills(), cgroups.peak_bytes() or 0)
+        cause = self.cause or self.ranks.cause(self._oom_kills(), cgroups.peak_bytes() or 0)
         peak = max(self.peak_bytes, self.limits.peak_bytes, cause.peak_bytes)
         cgroups.remove()
         final: dict[str, object] = {
@@ -217,6 +219,11 @@ class Supervisor:
         if self.termination is not None:
             final["receipt"] = self.termination.to_json()
         self._close(final)
+
+    def _oom_kills(self) -> int:
+        """How often the kernel killed a process of the trial for its memory: by its own limit, or by that around it."""
+        around = oom_kills_around() - self._killed_before if self.ranks.was_killed else 0
+        return self.limits.cgroups.oom_kills() or around
 
     def _close(self, final: dict[str, object]) -> None:
         """Write the final status, and remove everything that only a running trial needs."""

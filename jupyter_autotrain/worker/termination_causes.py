@@ -8,6 +8,8 @@ from jupyter_autotrain.core import files, wire
 from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.worker import fields
 
+OUT_OF_MEMORY = "Out of memory:"  # how the reason of such an end begins
+
 
 class Cause:
     """Why a trial ended: state, reason, what helps to find the place; `rank` is that of the worker it is about."""
@@ -75,7 +77,7 @@ def out_of_memory(trial: Mapping[str, object], used_bytes: int) -> Cause:
     used = f"used {format_bytes(used_bytes)}{allowed}" if used_bytes else f"went over its limit{allowed}"
     return Cause(
         "FAILED",
-        f"Out of memory: the trial {used}. Lower the batch size, the model size or the number of loader "
+        f"{OUT_OF_MEMORY} the trial {used}. Lower the batch size, the model size or the number of loader "
         "processes, or raise `resources: {memory: ...}`.",
         peak_bytes=used_bytes,
         grace_s=0.0,
