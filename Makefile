@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 2 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-all test-again test-browser test-unit soak corpus check format bench golden clean
+.PHONY: demo lab test test-all test-again test-browser test-cluster test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -34,6 +34,15 @@ test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 
 test-all: $(VENV)/.test  ## the tests of `make test` with the whole matrix of each: several hours
 	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest $(PARALLEL) --timeout 3600
+
+test-cluster: $(VENV)/.test  ## on the cluster that KUBECONFIG names, each test in a namespace of its own
+	@test -n "$$KUBECONFIG" || { \
+	  echo 'KUBECONFIG names no cluster. One to test on, which needs Docker or Podman and kind:'; \
+	  echo '  kind create cluster --name autotrain --kubeconfig kind.kubeconfig'; \
+	  echo '  KUBECONFIG=$$PWD/kind.kubeconfig make test-cluster'; \
+	  echo 'Trials run in python:3.12; AUTOTRAIN_TEST_IMAGE and AUTOTRAIN_TEST_PYTHON name another image and its Python.'; \
+	  exit 1; }
+	$(BIN)/python -m pytest tests/kubernetes -m cluster
 
 test-unit: $(VENV)/.test
 	$(BIN)/python -m pytest $(PARALLEL) tests/unit

@@ -1,16 +1,13 @@
 """The contract of backends, on the double and, unchanged, on any cluster.
 
-The cluster is the one of KUBECONFIG (`-m cluster`). AUTOTRAIN_CLUSTER_IMAGE and AUTOTRAIN_CLUSTER_PYTHON name an
-image with Python and its interpreter, where those of the backend's defaults will not do.
+The cluster is the one of KUBECONFIG (`make test-cluster`), see `real_cluster`; each test has a namespace of its own.
 """
 
 from __future__ import annotations
 
-import os
 import sys
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -27,6 +24,7 @@ from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
+from tests.kubernetes import real_cluster
 from tests.kubernetes.api.conftest import client_of
 from tests.kubernetes.kubeconfigs import load_once
 
@@ -58,24 +56,6 @@ class Target:
             return not group or group in {found.name for found in client.ApisApi(api).get_api_versions().groups}
 
 
-@contextmanager
-def any_cluster() -> Iterator[Target]:
-    """The cluster that KUBECONFIG names, with a namespace of its own."""
-    path = os.environ.get("KUBECONFIG", "")
-    if not path:
-        pytest.skip("KUBECONFIG names no cluster")
-    names = {"image": "AUTOTRAIN_CLUSTER_IMAGE", "python": "AUTOTRAIN_CLUSTER_PYTHON"}
-    options = {option: os.environ[variable] for option, variable in names.items() if variable in os.environ}
-    namespace = f"autotrain-{uuid.uuid4().hex[:8]}"
-    with client_of(Path(path)) as api:
-        core = client.CoreV1Api(api)
-        core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=namespace)))
-        try:
-            yield Target(Path(path), namespace, options)
-        finally:
-            core.delete_namespace(namespace)
-
-
 class ClusterContract(BackendContract):
     """The contract for one type of backend."""
 
@@ -86,17 +66,22 @@ class ClusterContract(BackendContract):
     @pytest.fixture(autouse=True, params=["double", pytest.param("cluster", marks=pytest.mark.cluster)])
     def _on_target(self, request: pytest.FixtureRequest) -> Iterator[None]:
         self.made: list[Backend] = []
+        with ExitStack() as stack:
+            self.target = self._target(request, stack)
+            if not self.target.serves(self.group):
+                pytest.skip(f"the cluster does not serve {self.group}")
+            yield
+            for backend in self.made:
+                backend.close()
+
+    def _target(self, request: pytest.FixtureRequest, stack: ExitStack) -> Target:
         if request.param == "double":
             lab = request.getfixturevalue("cluster")
             self.prepare(lab)
-            self.target = Target(lab.kubeconfig, "default", {"python": sys.executable}, is_double=True)
-        else:
-            self.target = request.getfixturevalue("of_kubeconfig")
-        if not self.target.serves(self.group):
-            pytest.skip(f"the cluster does not serve {self.group}")
-        yield
-        for backend in self.made:
-            backend.close()
+            return Target(lab.kubeconfig, "default", {"python": sys.executable}, is_double=True)
+        path = request.getfixturevalue("real_kubeconfig")
+        core = client.CoreV1Api(stack.enter_context(client_of(path)))
+        return Target(path, stack.enter_context(real_cluster.new_namespace(core)), real_cluster.trial_options())
 
     def prepare(self, lab: KubernetesLab) -> None:
         """Install in the double what the type needs."""
@@ -109,7 +94,7 @@ class ClusterContract(BackendContract):
         return backend
 
     def is_gone(self, pid: int) -> bool:
-        wait_until(lambda: not self.target.pods(), "the end of all pods", within_s=60)
+        wait_until(lambda: not self.target.pods(), "the end of all pods", within_s=120)
         return True
 
     def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from kubernetes import client
 
 from jupyter_autotrain.testing.kubernetes import cluster as clusters
-from tests.kubernetes.cluster_contract import Target, any_cluster
+from tests.kubernetes import real_cluster
+from tests.kubernetes.api.conftest import client_of
 
 
 @pytest.fixture(scope="session")
@@ -31,7 +34,9 @@ def cluster(the_cluster: clusters.KubernetesLab) -> Iterator[clusters.Kubernetes
 
 
 @pytest.fixture(scope="session")
-def of_kubeconfig() -> Iterator[Target]:
-    """The cluster that KUBECONFIG names."""
-    with any_cluster() as target:
-        yield target
+def real_kubeconfig(pytestconfig: pytest.Config) -> Path:
+    """The kubeconfig of a cluster whose nodes have the image of the trials."""
+    path = real_cluster.kubeconfig_of_environment(pytestconfig)
+    with client_of(path) as api:
+        real_cluster.pull_image(client.CoreV1Api(api), real_cluster.trial_options())
+    return path

@@ -1,11 +1,9 @@
-"""The API server of the double without nodes; where KUBECONFIG names a cluster, the same tests of it (`-m cluster`)."""
+"""The API server of the double without nodes, and by `make test-cluster` the same tests on any cluster."""
 
 from __future__ import annotations
 
-import os
 import subprocess
 import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +13,8 @@ from kubernetes import client, config
 
 from jupyter_autotrain.testing.kubernetes.server.api_server import ApiServer
 from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
-from tests.kubernetes.api.requests import Requests
+from tests.kubernetes import real_cluster
+from tests.kubernetes.api.requests import Requests, core_path
 
 _NAMESPACE_GOES_WITHIN_S = 60.0
 
@@ -80,9 +79,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
     """Of the double, and of the cluster that KUBECONFIG names."""
     if request.param == "double":
         return request.getfixturevalue("lasting_kubeconfig")
-    if not os.environ.get("KUBECONFIG"):
-        pytest.skip("KUBECONFIG names no cluster")
-    return Path(os.environ["KUBECONFIG"])
+    return real_cluster.kubeconfig_of_environment(request.config)
 
 
 def client_of(kubeconfig: Path) -> client.ApiClient:
@@ -116,10 +113,8 @@ def requests(kubeconfig: Path) -> Requests:
 
 @pytest.fixture
 def namespace(core: client.CoreV1Api) -> Iterator[str]:
-    name = f"autotrain-{uuid.uuid4().hex[:8]}"
-    core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name)))
-    yield name
-    core.delete_namespace(name)
+    with real_cluster.new_namespace(core) as name:
+        yield name
 
 
 def wait_until(done: Callable[[], bool], what: str) -> None:
@@ -128,3 +123,11 @@ def wait_until(done: Callable[[], bool], what: str) -> None:
     while not done():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
+
+
+def make_quota(requests: Requests, namespace: str, quota: dict) -> None:
+    """Make a quota, and wait until its controller has counted: before, all that it limits is refused as unknown."""
+    path = core_path(namespace, "resourcequotas")
+    assert requests("POST", path, quota).code == 201
+    name = f"{path}/{quota['metadata']['name']}"
+    wait_until(lambda: (requests("GET", name).body.get("status") or {}).get("hard"), "the quota is not counted")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import ssl
+import tempfile
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -44,8 +45,13 @@ class Requests:
         self._context = ssl.create_default_context(
             cafile=cluster.get("certificate-authority"), cadata=_text(cluster.get("certificate-authority-data"))
         )
-        if "client-certificate" in user:
-            self._context.load_cert_chain(user["client-certificate"], user["client-key"])
+        if cluster.get("insecure-skip-tls-verify"):
+            self._context.check_hostname = False
+            self._context.verify_mode = ssl.CERT_NONE
+        with tempfile.TemporaryDirectory() as folder:
+            files = [_file_of(user, name, Path(folder)) for name in ("client-certificate", "client-key")]
+            if all(files):
+                self._context.load_cert_chain(*files)
 
     def __call__(
         self,
@@ -78,6 +84,15 @@ def _answer(response: Any) -> Answer:
 
 def _named(items: list[dict], name: str) -> dict:
     return next(item for item in items if item["name"] == name)
+
+
+def _file_of(user: dict, name: str, folder: Path) -> str:
+    """The file of a certificate or key, which may stand in the kubeconfig itself; "" where there is none."""
+    if f"{name}-data" not in user:
+        return user.get(name, "")
+    path = folder / name
+    path.write_bytes(base64.b64decode(user[f"{name}-data"]))
+    return str(path)
 
 
 def _text(data: str | None) -> str | None:

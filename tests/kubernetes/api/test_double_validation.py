@@ -6,6 +6,7 @@ import base64
 
 import pytest
 
+from tests.kubernetes.api.conftest import make_quota
 from tests.kubernetes.api.requests import Requests, config_map, core_path, job, jobs, pod, pod_spec
 
 MERGE = "application/merge-patch+json"
@@ -72,7 +73,6 @@ def test_what_is_wrong_is_told_all_at_once_with_its_fields(requests: Requests, n
     [
         ({"containers": []}, "spec.containers", "Required value"),
         ({"activeDeadlineSeconds": 0}, "spec.activeDeadlineSeconds", "must be between 1 and 2147483647, inclusive"),
-        ({"volumes": [{"name": "v"}]}, "spec.volumes[0]", "must specify a volume type"),
         ({"hostname": "A"}, "spec.hostname", "a lowercase RFC 1123 label"),
     ],
 )
@@ -81,6 +81,12 @@ def test_a_pod_that_cannot_be_is_422(requests: Requests, namespace: str, change:
     assert answer.code == 422
     assert field in answer.fields
     assert words in answer.message
+
+
+def test_a_volume_without_a_type_is_an_empty_folder(requests: Requests, namespace: str) -> None:
+    answer = requests("POST", core_path(namespace, "pods"), pod("a", volumes=[{"name": "v"}]))
+    assert answer.code == 201
+    assert {"name": "v", "emptyDir": {}} in answer.body["spec"]["volumes"]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +224,7 @@ def test_a_full_quota_forbids_and_says_the_numbers(requests: Requests, namespace
         "metadata": {"name": "small"},
         "spec": {"hard": {"count/jobs.batch": "1"}},
     }
-    requests("POST", core_path(namespace, "resourcequotas"), quota)
+    make_quota(requests, namespace, quota)
     answers = [requests("POST", jobs(namespace), job(f"j{index}")) for index in range(10)]
     refused = [answer for answer in answers if answer.code != 201]
     assert refused
@@ -234,7 +240,7 @@ def test_a_quota_of_cpus_needs_them_said(requests: Requests, namespace: str) -> 
         "metadata": {"name": "small"},
         "spec": {"hard": {"requests.cpu": "1"}},
     }
-    requests("POST", core_path(namespace, "resourcequotas"), quota)
+    make_quota(requests, namespace, quota)
     answer = requests("POST", core_path(namespace, "pods"), pod("a"))
     assert answer.code == 403
     assert "failed quota: small: must specify requests.cpu for: main" in answer.message

@@ -25,6 +25,7 @@ from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 
 _LONGEST_BACKOFF_S = 600.0
+_SETTLED_S = 0.02
 _REFUSED_S = 1.0  # before a pod that was refused is asked for again
 
 
@@ -116,8 +117,7 @@ class JobPass:
             self._conditions.set("SuccessCriteriaMet", "True", *success)
         else:
             return self._manage()
-        self._end()
-        return None
+        return _SETTLED_S  # the last condition comes later, with a write of its own
 
     def _begin(self) -> None:
         if self._start_time is None:

@@ -206,7 +206,7 @@ class Kubelet:
         if event["event"] == "started":
             run.runtime_pid = event["pid"]
             run.state = {"running": {"startedAt": stamp(self.starter.clock())}}
-            self._tell_started(key, run)
+            self._tell_started(key)
         elif event["event"] == "failed":
             self._failed_to_start(pod_run, run, event["message"])
         elif event["event"] == "exited":
@@ -218,11 +218,11 @@ class Kubelet:
         else:
             self._loop.enqueue(self, key)
 
-    def _tell_started(self, key: Key | None, run: ContainerRun) -> None:
+    def _tell_started(self, key: Key | None) -> None:
         pod = self._loop.find(PODS, key) if key else None
         if pod is not None:
-            self.starter.tell(pod, "Created", f"Created container: {run.name}")
-            self.starter.tell(pod, "Started", f"Started container {run.name}")
+            self.starter.tell(pod, "Created", "Container created")
+            self.starter.tell(pod, "Started", "Container started")
 
     def _find(self, run_id: str) -> tuple[Key | None, PodRun, ContainerRun] | None:
         candidates: list[tuple[Key | None, PodRun]] = [*self._runs.items()]

@@ -40,6 +40,7 @@ class NodeServices:
         log_limit_bytes: A container's log is rotated when it is larger.
         first_backoff_s: Before a container is started for the third time; then twice as long each time.
         service_account: The files of a pod's service account.
+        cgroup_version: Under 1 the kernel ends one process of a container that is out of memory, and not all.
     """
 
     name: str
@@ -53,6 +54,7 @@ class NodeServices:
     log_limit_bytes: int
     first_backoff_s: float
     service_account: Callable[[Json], Mapping[str, str]]
+    cgroup_version: int = 2
 
 
 class ContainerStarter:
@@ -81,7 +83,7 @@ class ContainerStarter:
 
     def tell_mount_failure(self, pod: Json, message: str) -> None:
         """A volume cannot be made yet."""
-        self.tell(pod, "FailedMount", f"MountVolume.SetUp failed: {message}", "Warning")
+        self.tell(pod, "FailedMount", f"MountVolume.SetUp failed for {message}", "Warning")
 
     def tell_backoff(self, pod: Json, run: ContainerRun, name: str) -> None:
         """A container waits before it is started again."""
@@ -123,7 +125,8 @@ class ContainerStarter:
     def _begin(self, pod: Json, run: ContainerRun, sandbox: Sandbox) -> None:
         image = run.spec.get("image", "")
         if not run.pulled:
-            self.tell(pod, "Pulled", f'Container image "{image}" already present on machine')
+            told = f'Container image "{image}" already present on machine and can be accessed by the pod'
+            self.tell(pod, "Pulled", told)
         run.pulled = True
         if run.begun_at:
             run.restarts += 1
@@ -140,10 +143,15 @@ class ContainerStarter:
         image = run.spec.get("image", "")
         if reason == "ErrImagePull" and waiting in ("ErrImagePull", "ImagePullBackOff"):
             run.wait("ImagePullBackOff", f'Back-off pulling image "{image}": ErrImagePull: {message}')
-            self.tell(pod, "BackOff", f'Back-off pulling image "{image}"', "Warning")
+            self.tell(pod, "BackOff", f'Back-off pulling image "{image}"')
+            self.tell(pod, "Failed", "Error: ImagePullBackOff", "Warning")
             return
         run.wait(reason, message)
-        self.tell(pod, "Failed", f'Failed to pull image "{image}": {message}', "Warning")
+        if reason == "InvalidImageName":
+            self.tell(pod, "InspectFailed", f'Failed to apply default image tag "{image}": {message}', "Warning")
+        else:
+            self.tell(pod, "Failed", f'Failed to pull image "{image}": {message}', "Warning")
+        self.tell(pod, "Failed", f"Error: {reason}", "Warning")
 
     def _request(self, pod: Json, run: ContainerRun, sandbox: Sandbox, program: Program | None) -> StartRequest:
         services = self._services
@@ -165,7 +173,7 @@ class ContainerStarter:
             mounts=[*sandbox.volumes.mounts(spec, environment), *self._own_mounts(pod, run, sandbox)],
             user=user, group=group, read_only=spec.get("securityContext", {}).get("readOnlyRootFilesystem", False),
             log="", log_limit_bytes=services.log_limit_bytes, memory_bytes=int(memory),
-            watch_storage="ephemeral-storage" in limits,
+            kills_all=services.cgroup_version > 1, watch_storage="ephemeral-storage" in limits,
         )  # fmt: skip
 
     def hosts_file(self, uid: str) -> Path:

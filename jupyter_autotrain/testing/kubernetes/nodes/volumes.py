@@ -68,8 +68,11 @@ class PodVolumes:
                 self._places[name] = f"{self._memory}/{name}"
                 continue
             if kind not in self._makers:
-                raise ConfigError(f'volume "{name}": the double has no volumes of kind {kind}')
-            self._places[name] = str(self._makers[kind](volume, pod, volume.get(kind) or {}))
+                raise ConfigError(f'volume "{name}" : the double has no volumes of kind {kind}')
+            try:
+                self._places[name] = str(self._makers[kind](volume, pod, volume.get(kind) or {}))
+            except ConfigError as error:
+                raise ConfigError(f'volume "{name}" : {error}') from error
 
     def mounts(self, container: Json, environment: Mapping[str, str]) -> list[Mount]:
         """The mounts of a container."""

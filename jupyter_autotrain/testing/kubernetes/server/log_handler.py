@@ -46,6 +46,9 @@ class LogHandler(ObjectsHandler):
         """Answer with the text, as it comes."""
         pod = self.server.store.get(self.target.resource, self.target.namespace, self.target.name)
         container = container_of(pod, self.option("container"))
+        if not pod["spec"].get("nodeName"):
+            self.set_status(204)
+            return
         reader = self.reader(pod, container)
         self.set_header("Content-Type", "text/plain")
         await self.stream(reader.chunks())
@@ -86,8 +89,6 @@ class LogHandler(ObjectsHandler):
 
 def _not_started(pod: Json, container: str, reason: str) -> str:
     name = pod["metadata"]["name"]
-    if not pod["spec"].get("nodeName"):
-        return f'pod "{name}" does not have a host assigned'
     if reason in ("ErrImagePull", "ImagePullBackOff", "InvalidImageName"):
         return f'container "{container}" in pod "{name}" is waiting to start: trying and failing to pull image'
     return f'container "{container}" in pod "{name}" is waiting to start: {reason}'

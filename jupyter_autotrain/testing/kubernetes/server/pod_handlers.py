@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from jupyter_autotrain.testing.kubernetes.objects import metadata
 from jupyter_autotrain.testing.kubernetes.objects.errors import conflict
 from jupyter_autotrain.testing.kubernetes.server.handlers import ObjectsHandler
 
@@ -31,10 +32,17 @@ class EvictionHandler(BindingHandler):
     """A request that a pod goes."""
 
     def post(self) -> None:
-        """Delete a pod with its grace period."""
+        """Say that a pod is evicted, then delete it with its grace period."""
         target = self.target
         options = self.body().get("deleteOptions") or {}
-        self.server.store.delete(
-            target.resource, target.namespace, target.name, grace_s=options.get("gracePeriodSeconds")
-        )
+        store = self.server.store
+        pod = store.get(target.resource, target.namespace, target.name)
+        told = {
+            "type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI",
+            "message": "Eviction API: evicting",
+        }  # fmt: skip
+        told["lastTransitionTime"] = metadata.timestamp(store.clock())
+        patch = {"status": {"conditions": [*pod.get("status", {}).get("conditions", ()), told]}}
+        store.patch(target.resource, target.namespace, target.name, patch, subresource="status")
+        store.delete(target.resource, target.namespace, target.name, grace_s=options.get("gracePeriodSeconds"))
         self.send({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}, 201)

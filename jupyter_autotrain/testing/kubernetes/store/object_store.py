@@ -9,7 +9,12 @@ from typing import Any, Protocol
 
 from jupyter_autotrain.testing.kubernetes.objects import metadata, patches, selectors
 from jupyter_autotrain.testing.kubernetes.objects.errors import already_exists, conflict, forbidden, not_found
-from jupyter_autotrain.testing.kubernetes.objects.resources import NAMESPACES, Resource, ResourceTable
+from jupyter_autotrain.testing.kubernetes.objects.resources import (
+    NAMESPACES,
+    SERVICE_ACCOUNTS,
+    Resource,
+    ResourceTable,
+)
 from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.store import namespaces
 from jupyter_autotrain.testing.kubernetes.store.custom_kinds import CustomKinds
@@ -66,7 +71,10 @@ class ObjectStore:
             self._admit(resource, made, None, "")
             if self._key(made) in self._of(resource):
                 raise already_exists(resource, made["metadata"]["name"])
-            return self._stored("ADDED", resource, made, None, dry_run=dry_run)
+            stored = self._stored("ADDED", resource, made, None, dry_run=dry_run)
+            if resource.key == NAMESPACES.key and not dry_run:  # a controller does it, a moment later
+                self.create(SERVICE_ACCOUNTS, made["metadata"]["name"], {"metadata": {"name": "default"}})
+            return stored
 
     def get(self, resource: Resource, namespace: str, name: str) -> Json:
         """An object.

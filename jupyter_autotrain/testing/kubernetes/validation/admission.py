@@ -9,7 +9,7 @@ from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError, Cause,
 from jupyter_autotrain.testing.kubernetes.objects.resources import PODS, PRIORITY_CLASSES, SERVICE_ACCOUNTS, Resource
 from jupyter_autotrain.testing.kubernetes.objects.values import Json
 from jupyter_autotrain.testing.kubernetes.validation.defaults import Defaults
-from jupyter_autotrain.testing.kubernetes.validation.immutability import changed_causes, custom_causes
+from jupyter_autotrain.testing.kubernetes.validation.immutability import changed_causes, custom_causes, has_rules
 from jupyter_autotrain.testing.kubernetes.validation.kind_rules import kind_causes, not_base64
 from jupyter_autotrain.testing.kubernetes.validation.pod_security import check_pod_security
 from jupyter_autotrain.testing.kubernetes.validation.present import PresentObjects
@@ -18,6 +18,10 @@ from jupyter_autotrain.testing.kubernetes.validation.schema_rules import SchemaR
 from jupyter_autotrain.testing.kubernetes.validation.schemas import Schemas
 from jupyter_autotrain.testing.kubernetes.validation.zero_values import fill_zero_values
 
+_UNCHECKED = (
+    "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation"
+)
 _CUSTOM_LIMIT = 1536 * 1024
 _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -69,7 +73,10 @@ class Rules:
         yield from kind_causes(resource, found)
         if custom:
             schema = self._schemas.of(resource)
-            yield from self._values.causes(schema, found)
+            causes = list(self._values.causes(schema, found))
+            yield from causes
+            if causes and has_rules(schema):
+                yield Cause("<nil>", _UNCHECKED)
             own = self._store.resources.schema(resource) or {}
             metadata = own.get("properties", {}).get("metadata", {})  # may limit names
             yield from self._values.causes(metadata, found["metadata"], "metadata")
@@ -99,4 +106,4 @@ class Rules:
 
     def _has_account(self, namespace: str, name: str) -> bool:
         accounts, _ = self._store.shared_list(SERVICE_ACCOUNTS, namespace)
-        return name == "default" or any(item["metadata"]["name"] == name for item in accounts)
+        return any(item["metadata"]["name"] == name for item in accounts)

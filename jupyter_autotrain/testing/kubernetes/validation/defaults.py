@@ -75,6 +75,12 @@ def _complete_definition(definition: Json) -> None:
     definition["status"] = {"conditions": conditions, "acceptedNames": names, "storedVersions": stored}
 
 
+def _complete_quota(quota: Json) -> None:
+    """What its controller counts, a moment later."""
+    hard = quota.setdefault("spec", {}).get("hard") or {}
+    quota["status"] = {"hard": dict(hard), "used": dict.fromkeys(hard, "0")}
+
+
 def _complete_workload(found: Json) -> None:
     template = found.setdefault("spec", {}).get("template")
     if isinstance(template, dict):
@@ -92,6 +98,7 @@ class Defaults:
             resources.JOBS.key: _complete_job,
             resources.SECRETS.key: _complete_secret,
             resources.SERVICES.key: self._complete_service,
+            resources.RESOURCE_QUOTAS.key: _complete_quota,
             resources.NAMESPACES.key: _complete_namespace,
             resources.PERSISTENT_VOLUME_CLAIMS.key: _complete_claim,
             resources.CUSTOM_RESOURCE_DEFINITIONS.key: _complete_definition,

@@ -103,6 +103,12 @@ _RULES: dict[tuple[str, str], Callable[[Json, Json], Iterator[Cause]]] = {
 }
 
 
+def has_rules(schema: Json) -> bool:
+    """Whether a schema of a custom kind has rules besides types: they are checked of objects alone that have these."""
+    inner = [*schema.get("properties", {}).values(), *filter(None, (schema.get("items"),))]
+    return bool(schema.get("x-kubernetes-validations")) or any(has_rules(one) for one in inner)
+
+
 def custom_causes(schema: Json, found: Any, previous: Any, path: str = "") -> Iterator[Cause]:  # noqa: ANN401 (JSON values)
     """What a change may not change, as the schema of a custom kind says by the rule `self == oldSelf`."""
     for rule in schema.get("x-kubernetes-validations", ()):

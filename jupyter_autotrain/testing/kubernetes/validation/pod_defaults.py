@@ -60,6 +60,8 @@ def _complete_container(container: Json) -> None:
 
 
 def _complete_volume(volume: Json) -> None:
+    if not any(value is not None for key, value in volume.items() if key != "name"):
+        volume["emptyDir"] = {}
     for kind in ("configMap", "secret", "downwardAPI", "projected"):
         if isinstance(volume.get(kind), dict):
             fill(volume[kind], {"defaultMode": _MODE})

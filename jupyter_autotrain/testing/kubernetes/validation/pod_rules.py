@@ -92,8 +92,6 @@ def _volumes(spec: Json, path: str) -> Iterator[Cause]:
             yield duplicate(f"{place}.name", name)
         seen.add(name)
         sources = [key for key, value in volume.items() if key != "name" and value is not None]
-        if not sources:
-            yield required(place, "must specify a volume type")
         for source in sources[1:]:
             yield Cause(
                 f"{place}.{source}", "Forbidden: may not specify more than 1 volume type", "FieldValueForbidden"

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from typing import TypedDict
 
 from jupyter_autotrain.testing.kubernetes.nodes.runtime import root, syscalls
@@ -18,6 +19,7 @@ class StartRequest(TypedDict):
     """What a container is started from.
 
     `id` is unique on the node; `pod` the pod's uid; `user` and `group` are numbers; 0 bytes of memory are no limit.
+    Above it `kills_all` ends all processes, as version 2 of control groups does; else only the largest one is ended.
     """
 
     id: str
@@ -34,6 +36,7 @@ class StartRequest(TypedDict):
     log: str
     log_limit_bytes: int
     memory_bytes: int
+    kills_all: bool
     watch_storage: bool
 
 
@@ -56,6 +59,7 @@ class Container:
     def __init__(self, request: StartRequest, settings: NodeSettings, networks: PodNetworks, own_pids: int) -> None:
         self.id = request["id"]
         self.memory_bytes = request["memory_bytes"]
+        self._kills_all = request["kills_all"]
         self.watch_storage = request["watch_storage"]
         self.out_of_memory = False
         self._upper = f"{settings['scratch']}/{self.id}/upper"
@@ -93,6 +97,17 @@ class Container:
         """Send a signal to its first process."""
         with contextlib.suppress(ProcessLookupError):  # it has ended
             signal.pidfd_send_signal(self.pidfd, number)
+
+    def watch_memory(self, used: Mapping[int, int]) -> None:
+        """End what is above the limit; `used` is the resident memory of each process."""
+        if sum(used.values()) <= self.memory_bytes:
+            return
+        self.out_of_memory = True  # told of the container when it ends, whoever was killed
+        if self._kills_all:
+            self.signal(signal.SIGKILL)
+        else:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(max(used, key=lambda pid: used[pid]), signal.SIGKILL)
 
     def finish(self) -> int:
         """Take the status of the first process, which has ended, and log the rest of the output."""
@@ -165,9 +180,9 @@ def _enter(request: StartRequest, settings: NodeSettings, networks: PodNetworks)
         os.setuid(request["user"])
 
 
-def memory_by_namespace() -> dict[int, int]:
-    """The resident memory of all processes, by their namespace of process ids."""
-    found: dict[int, int] = {}
+def memory_by_namespace() -> dict[int, dict[int, int]]:
+    """The resident memory of each process, by their namespaces of process ids."""
+    found: dict[int, dict[int, int]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():
             continue
@@ -177,7 +192,7 @@ def memory_by_namespace() -> dict[int, int]:
                 pages = int(file.read().split()[1])
         except (FileNotFoundError, ProcessLookupError):
             continue  # it has ended
-        found[namespace] = found.get(namespace, 0) + pages * 4096
+        found.setdefault(namespace, {})[int(name)] = pages * 4096
     return found
 
 

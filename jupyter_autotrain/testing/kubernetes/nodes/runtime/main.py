@@ -101,9 +101,7 @@ class Runtime:
         limited = [found for found in self._containers.values() if found.memory_bytes]
         used = memory_by_namespace() if limited else {}
         for container in limited:
-            if used.get(container.pids_namespace, 0) > container.memory_bytes:
-                container.out_of_memory = True
-                container.signal(signal.SIGKILL)
+            container.watch_memory(used.get(container.pids_namespace, {}))
 
     def _watch_storage(self) -> None:
         if time.monotonic() < self._storage_due:
