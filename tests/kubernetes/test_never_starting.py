@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+import os
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
-from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
-from jupyter_autotrain.core.backend import BackendContext, JobRef, JobStatus
+from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes import kubeflow
+from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from jupyter_autotrain.testing.kubernetes.objects.resources import (
     CONFIG_MAPS,
@@ -26,18 +25,9 @@ from jupyter_autotrain.testing.kubernetes.objects.resources import (
     PODS,
     RESOURCE_QUOTAS,
 )
-from tests.kubernetes.kubeconfigs import load_once
+from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
 
 START_TIMEOUT_S = 2.0
-Submit = Callable[..., dict[str, tuple[KubernetesBackend, JobRef]]]
-KINDS = {
-    "Job": (KubernetesBackend, {}),
-    "PyTorchJob": (KubeflowBackend, {"kind": "PyTorchJob"}),
-    "TrainJob": (KubeflowBackend, {"kind": "TrainJob"}),
-    "MPIJob": (KubeflowBackend, {"kind": "MPIJob"}),
-    "AdaptDLJob": (AdaptdlBackend, {}),
-    "Framework": (FrameworkBackend, {}),
-}
 FAULTS: dict[str, tuple[dict[str, object], str]] = {
     "image": ({"image": "nowhere/train:1"}, "it waits for its image nowhere/train:1: there is no such image"),
     "name": ({"image": "UPPER//x:1"}, "It cannot start: it never starts: UPPER//x:1 is no name of an image"),
@@ -54,34 +44,16 @@ def home(tmp_path: Path) -> Home:
     return Home(tmp_path / "home")
 
 
-@contextmanager
-def backend_on(cluster: KubernetesLab, home: Home, kind: str = "Job", **more: object) -> Iterator[KubernetesBackend]:
-    make, options = KINDS[kind]
-    given = {"kubeconfig": str(cluster.kubeconfig), "namespace": "default", "start_timeout": START_TIMEOUT_S}
-    backend = make(Profile("lab", "lab", {**given, **options, **more}), BackendContext(home), load_once)
-    try:
-        yield backend
-    finally:
-        backend.close()
-
-
 def end(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
     wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
     return backend.poll([ref])[0]
-
-
-def left(cluster: KubernetesLab) -> list[str]:
-    kinds = {"pods", "jobs", "configmaps", "secrets", "services", "pytorchjobs", "trainjobs", "mpijobs", "jobsets"}
-    kinds |= {"adaptdljobs", "frameworks"}
-    found = [one for one in cluster.store.resources if one.plural in kinds]
-    return [item["metadata"]["name"] for one in found for item in cluster.store.list(one, "default")[0]]
 
 
 def test_what_keeps_a_trial_on_one_node_from_starting_is_told_meanwhile_and_ends_it(
     cluster: KubernetesLab, home: Home
 ) -> None:
     cluster.images.missing.add("nowhere/train:1")
-    with backend_on(cluster, home) as backend:
+    with backend_on(cluster, home, start_timeout=START_TIMEOUT_S) as backend:
         refs = {}
         for number, (name, (options, _)) in enumerate(FAULTS.items(), 1):
             refs[name] = backend.submit(trial_of(home, "", number=number, options=options), Placement(), {})
@@ -97,17 +69,7 @@ def test_what_keeps_a_trial_on_one_node_from_starting_is_told_meanwhile_and_ends
 @pytest.fixture
 def of_every_kind(cluster: KubernetesLab, tmp_path: Path) -> Iterator[Submit]:
     """Submits a trial of every kind, all at once."""
-    kubeflow.install(cluster.store, mpi_operator="0.8")
-    with ExitStack() as stack:
-
-        def submit(**options: object) -> dict[str, tuple[KubernetesBackend, JobRef]]:
-            made = {}
-            for kind in KINDS:
-                home = Home(tmp_path / kind)
-                backend = stack.enter_context(backend_on(cluster, home, kind, **options))
-                made[kind] = (backend, backend.submit(trial_of(home, ""), Placement(), {}))
-            return made
-
+    with submitting_of_every_kind(cluster, tmp_path, start_timeout=START_TIMEOUT_S) as submit:
         yield submit
 
 
@@ -136,7 +98,7 @@ def test_a_quota_that_no_pod_fits_into_ends_a_trial_of_every_kind(
 def test_a_namespace_that_forbids_its_pods_ends_a_trial(cluster: KubernetesLab, home: Home) -> None:
     labels = {"pod-security.kubernetes.io/enforce": "restricted"}
     cluster.store.create(NAMESPACES, "", {"metadata": {"name": "strict", "labels": labels}})
-    with backend_on(cluster, home, namespace="strict") as backend:
+    with backend_on(cluster, home, start_timeout=START_TIMEOUT_S, namespace="strict") as backend:
         ref = backend.submit(trial_of(home, ""), Placement(), {})
         assert "only pods of the security standard restricted" in end(backend, ref).reason
     cluster.store.delete(NAMESPACES, "", "strict")
@@ -144,7 +106,7 @@ def test_a_namespace_that_forbids_its_pods_ends_a_trial(cluster: KubernetesLab, 
 
 def test_a_node_of_several_that_cannot_start_ends_the_trial(cluster: KubernetesLab, home: Home) -> None:
     cluster.images.missing.add("nowhere/train:1")
-    with backend_on(cluster, home, image="nowhere/train:1") as backend:
+    with backend_on(cluster, home, start_timeout=START_TIMEOUT_S, image="nowhere/train:1") as backend:
         ref = backend.submit(trial_of(home, "", resources=Resources(nodes=2)), Placement(), {})
         assert "it waits for its image nowhere/train:1" in end(backend, ref).reason
 
@@ -175,3 +137,33 @@ def test_a_trial_that_waits_for_room_that_others_use_waits_on(cluster: Kubernete
             backend.cancel(ref, 1.0)
     wait_until(lambda: not cluster.store.list(PODS, "default")[0], "the end of all pods", within_s=60)
     wait_until(lambda: not cluster.store.list(CONFIG_MAPS, "default")[0], "the end of the code", within_s=60)
+
+
+@pytest.mark.xfail(
+    strict=True, reason="pools of pods are to be written anew: a pilot that cannot start holds its trials"
+)
+def test_a_trial_whose_long_running_pod_can_never_start_ends_too(cluster: KubernetesLab, home: Home) -> None:
+    cluster.images.missing.add("nowhere/train:1")
+    with backend_on(cluster, home, start_timeout=1.0, reuse=1, image="nowhere/train:1") as backend:
+        ref = backend.submit(trial_of(home, ""), Placement(), {})
+        ends = lambda: backend.poll([ref])[0].state.is_final  # noqa: E731 - short
+        wait_until(ends, "its end", within_s=6)
+        assert "it waits for its image nowhere/train:1" in backend.poll([ref])[0].reason
+        wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
+
+
+@pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
+@pytest.mark.xfail(
+    strict=True, reason="the storage of pods is to be written anew: a submit waits for its pod in any case"
+)
+def test_a_pod_that_writes_to_the_storage_and_can_never_start_refuses_the_submit_at_once(
+    cluster: KubernetesLab, home: Home, tmp_path: Path
+) -> None:
+    (tmp_path / "big.bin").write_bytes(os.urandom(1_500_000))
+    storage = {"host_path": str(tmp_path)}
+    with backend_on(cluster, home, start_timeout=15.0, storage=storage, image="UPPER//x:1") as backend:
+        trial = trial_of(home, "", data=data_of(home, tmp_path, big="big.bin"))
+        began_s = time.monotonic()
+        with pytest.raises(BackendError, match="UPPER//x:1"):
+            backend.submit(trial, Placement(), {})
+        assert time.monotonic() - began_s < 10.0

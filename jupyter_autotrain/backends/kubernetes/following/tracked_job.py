@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import signal
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -15,6 +16,8 @@ from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_
 from jupyter_autotrain.backends.local.status import Status
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.worker import termination_causes
 
 
 @dataclass(slots=True, eq=False)
@@ -30,9 +33,10 @@ class TrackedJob:
         is_finishing: Whether that is being settled.
         is_cancelled: Whether a cancel has asked for its end.
         given_up: How and why it is ended from here; None while it is not.
+        disruption: What the cluster did last to a pod of it; None where nothing.
         taken_by: The uid of the long-running pod that has taken it; "" before.
         waits_for: What the long-running pods wait for that are to run it; "" where it waits for its turn.
-        over_since_s: The tick at which its object was first seen to be over, while its pods had not told why.
+        over_since_s: The tick at which it was first seen to be over, while the cluster had not told why.
         fault: Why what it has left cannot be fetched at the moment.
     """
 
@@ -44,6 +48,7 @@ class TrackedJob:
     is_finishing: bool = False
     is_cancelled: bool = False
     given_up: WorkloadState | None = None
+    disruption: WorkloadState | None = None
     fault: str = ""
     taken_by: str = ""
     waits_for: str = ""
@@ -107,11 +112,22 @@ class TrackedJob:
         """Whether no long-running pod has taken it, so that any may."""
         return self.is_pooled and not self.taken_by and not self.has_begun_anywhere()
 
+    def ended_from_outside(self) -> bool:
+        """Whether somebody else has ended one of its nodes, or the kernel a process of it, and it does not know why."""
+        return any(_ended_from_outside(node.status() or {}) for node in self.collected.nodes)
+
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""
         if self.workload.node_variables.count and not all(follower.is_done() for follower in self.followers.values()):
             return False
         return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
+
+
+def _ended_from_outside(status: Mapping[str, object]) -> bool:
+    if status.get("state") == str(TrialState.PREEMPTED):
+        return True
+    is_killed = status.get("state") == str(TrialState.FAILED) and status.get("signal") == signal.SIGKILL
+    return is_killed and not str(status.get("reason")).startswith(termination_causes.OUT_OF_MEMORY)
 
 
 def collected_folder(home: Home, job_id: str) -> Path:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, number, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.reasons import container_reasons
+from jupyter_autotrain.backends.kubernetes.reasons import container_reasons, queue_reasons
 from jupyter_autotrain.backends.kubernetes.reasons.container_reasons import short
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.states import TrialState
 
+TIMED_OUT = "Timeout:"  # how the reason begins of a trial that the cluster has ended at its time limit
+DELETED = "A pod of the trial was deleted by somebody else: an eviction, a preemption or a user."
 TIMEOUT = "jupyter-autotrain/timeout"  # an annotation: the limit that the header names, in seconds
 _EVICTED = "Evicted: the node ran short of something. {message}"
 _DISRUPTIONS = {
@@ -35,19 +37,44 @@ _POD_REASONS = {
     "UnexpectedAdmissionError": (TrialState.PREEMPTED, "The node {node} refused the pod. {message}"),
     "DeadlineExceeded": (
         TrialState.FAILED,
-        "Timeout: the trial ran longer than its limit (`timeout:` in the header). {message}",
+        f"{TIMED_OUT} the trial ran longer than its limit (`timeout:` in the header). {{message}}",
     ),
 }
 
 
 def ended(pods: Sequence[JsonObject]) -> WorkloadState | None:
-    """How the pods of a trial went badly: the first of them that did; None when none tells."""
-    states = map(_of_pod, pods)
-    found = [state for state in states if state is not None]
-    for state in found:
-        if state.state is not TrialState.FAILED:
-            return state  # what the cluster did explains what the others say
-    return found[0] if found else None
+    """How the pods of a trial went badly: the first of them that did; None when none tells.
+
+    What the cluster did to one of them explains what the others say.
+    """
+    if told := from_outside(pods):
+        return told
+    states = (_of_containers(pod) or _without_container(pod) for pod in pods)
+    return next((state for state in states if state is not None), None)
+
+
+def from_outside(pods: Sequence[JsonObject]) -> WorkloadState | None:
+    """Return what the cluster did to a pod of a trial; None where none of them tells."""
+    found = [state for state in map(_from_outside, pods) if state is not None]
+    return max(found, key=lambda state: state.state is not TrialState.FAILED, default=None)
+
+
+def deleted_by_others(pods: Sequence[JsonObject], kind: str, found: JsonObject | None) -> WorkloadState | None:
+    """Return who deleted the pods of a trial, which nobody here did; None where all of them are there.
+
+    Args:
+        pods: Those that are left.
+        kind: Of its object.
+        found: Its object; None where there is none any more.
+    """
+    if found is None:
+        return WorkloadState(TrialState.PREEMPTED, f"Somebody deleted its {kind} from the cluster.")
+    if pods and not any(text(pod, "metadata", "deletionTimestamp") for pod in pods):
+        return None
+    if queue_reasons.is_suspended(found):
+        told = f"Preempted: its {kind} was suspended, as a queue does for work of higher priority."
+        return WorkloadState(TrialState.PREEMPTED, told)
+    return WorkloadState(TrialState.PREEMPTED, DELETED)
 
 
 def out_of_memory(pods: Sequence[JsonObject]) -> str:
@@ -80,7 +107,7 @@ def deadline(found: JsonObject, *path: str) -> str:
     limits = [number(found, *path), _seconds(text(found, "metadata", "annotations", TIMEOUT))]
     given = [f"{limit:g}" for limit in sorted(limits) if limit > 0]
     limit = f" of {given[0]} s" if given else ""
-    return f"Timeout: the trial ran longer than its limit{limit} (`timeout:` in the header)."
+    return f"{TIMED_OUT} the trial ran longer than its limit{limit} (`timeout:` in the header)."
 
 
 def _seconds(told: str) -> float:
@@ -90,7 +117,7 @@ def _seconds(told: str) -> float:
         return 0.0
 
 
-def _of_pod(pod: JsonObject) -> WorkloadState | None:
+def _from_outside(pod: JsonObject) -> WorkloadState | None:
     node = text(pod, "spec", "nodeName") or "its node"
     message = short(text(pod, "status", "message"))
     disruption = condition(pod, "DisruptionTarget")
@@ -102,7 +129,7 @@ def _of_pod(pod: JsonObject) -> WorkloadState | None:
         return WorkloadState(TrialState.PREEMPTED, f"Another pod took the place on {node} first. {message}".strip())
     if text(pod, "status", "phase") == "Unknown":
         return WorkloadState(TrialState.LOST, f"The node {node} was lost: it stopped to answer.")
-    return _of_containers(pod) or _without_container(pod, message)
+    return None
 
 
 def _of_containers(pod: JsonObject) -> WorkloadState | None:
@@ -127,9 +154,10 @@ def _of_container(pod: JsonObject, name: str, ended_as: JsonObject, *, is_init: 
     return f"The trial never began: its init container failed. {told}" if is_init else told
 
 
-def _without_container(pod: JsonObject, message: str) -> WorkloadState | None:
+def _without_container(pod: JsonObject) -> WorkloadState | None:
     if text(pod, "status", "phase") != "Failed":
         return None
+    message = short(text(pod, "status", "message"))
     reason = text(pod, "status", "reason")
     told = f"{reason}: {message}" if reason and message else reason or message or "the cluster gives no reason"
     return WorkloadState(TrialState.FAILED, f"Its pod failed: {told}.")

@@ -27,6 +27,7 @@ from jupyter_autotrain.core.states import TrialState
 NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
 _LAST_LINES = 3
 _SETTLE_S = 2.0
+_EXPLAIN_S = 5.0  # how long the cluster may take to say why it told a trial to end
 _LINGERS_S = 0.5  # a pod that still runs so long after all has come of it waits for its deletion
 _BY_OTHERS = frozenset({TrialState.PREEMPTED, TrialState.LOST})
 
@@ -47,8 +48,8 @@ class JobFinisher:
 
     def is_over(self, job: TrackedJob) -> bool:
         """Whether nothing more will come of a job."""
-        if job.has_ended() or job.given_up:
-            return True
+        if job.given_up or job.has_ended():
+            return not self._may_be_explained(job)
         if any(not follower.is_done() for follower in job.followers.values()):
             return False
         if not self._view.is_listed(job) or self._goes_to_another_pod(job):
@@ -61,6 +62,37 @@ class JobFinisher:
             return False
         return self._has_settled(job)
 
+    def _may_be_explained(self, job: TrackedJob) -> bool:
+        """Whether the cluster may yet say why it told a trial to end: some reasons come when the pod has ended."""
+        if job.given_up or job.is_cancelled or not job.ended_from_outside() or self._from_outside(job) is not None:
+            return False
+        has_told = self._state(job).state.is_final and not any(map(pod_view.is_alive, self._view.pods_of(job)))
+        return not has_told and not self._has_waited(job, _EXPLAIN_S)
+
+    @staticmethod
+    def _has_waited(job: TrackedJob, most_s: float) -> bool:
+        now_s = time.monotonic()
+        job.over_since_s = job.over_since_s or now_s
+        return now_s - job.over_since_s >= most_s
+
+    def _from_outside(self, job: TrackedJob) -> WorkloadState | None:
+        """What was done to a trial from outside, as far as the cluster tells."""
+        pods = self._view.pods_of(job)
+        if told := trial_reasons.out_of_memory(pods):
+            return WorkloadState(TrialState.FAILED, told)
+        if taken := self._taken(job):
+            return taken
+        if not self._view.is_listed(job):
+            return None
+        state = self._state(job)
+        found = self._view.object_of(job)
+        if found is not None and _is_by_others(state):
+            return state
+        # Some controllers delete pods themselves, to give the trial others.
+        is_by_others = found is None or not job.workload.rescales
+        kind = job.workload.object_type.kind
+        return trial_reasons.deleted_by_others(pods, kind, found) if is_by_others else None
+
     def _goes_to_another_pod(self, job: TrackedJob) -> bool:
         """Whether the long-running pod that was to run it has ended without it."""
         return job.may_be_given and self._view.object_of(job) is not None
@@ -70,9 +102,7 @@ class JobFinisher:
         pods = self._view.pods_of(job)
         if pods and all(pod_view.phase(pod) in {"Succeeded", "Failed"} for pod in pods):
             return True
-        now_s = time.monotonic()
-        job.over_since_s = job.over_since_s or now_s
-        return now_s - job.over_since_s >= _SETTLE_S
+        return self._has_waited(job, _SETTLE_S)
 
     def _state(self, job: TrackedJob) -> WorkloadState:
         """What the cluster says of a job."""
@@ -135,11 +165,11 @@ class JobFinisher:
         if is_told and all(status.state.is_final for status in counted):
             ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
             found = {**ended.detail, "state": str(ended.state), "reason": ended.reason}
-            if ended.state in _BY_OTHERS:
+            if job.ended_from_outside() or self._is_of_several_that_lost_one(job):
                 found = {**found, **self._by_the_cluster(job, ended)}
         else:
             first = own[0].detail or {"supervisor": list(NOBODY)}
-            state = self._state(job)
+            state = self._taken(job) or self._state(job)
             reason = state.reason or "It has written no end."
             state_name = state.state if state.state is not TrialState.SUCCEEDED else TrialState.FAILED
             reason += self._printed(job) + _limits(first)
@@ -148,13 +178,21 @@ class JobFinisher:
             found = {**found, "state": str(TrialState.CANCELLED), "reason": "Cancelled on request."}
         return {**found, "supervisor": found.get("supervisor") or list(NOBODY)}
 
+    def _is_of_several_that_lost_one(self, job: TrackedJob) -> bool:
+        """Whether the cluster took one of the nodes that need each other: then it is why the others failed."""
+        return job.nodes > 1 and not job.is_elastic and self._taken(job) is not None
+
+    def _taken(self, job: TrackedJob) -> WorkloadState | None:
+        """What the cluster did to a pod."""
+        return trial_reasons.from_outside(self._view.pods_of(job)) or job.disruption
+
     def _by_the_cluster(self, job: TrackedJob, ended: JobStatus) -> Status:
         """Why a trial was ended from outside, where the cluster says more than the trial can know."""
-        if told := trial_reasons.out_of_memory(self._view.pods_of(job)):
-            return {"state": str(TrialState.FAILED), "reason": told + _limits(ended.detail)}
-        state = self._state(job)
-        is_told = state.state in _BY_OTHERS and state.reason and self._view.object_of(job) is not None
-        return {"state": str(state.state), "reason": state.reason} if is_told else {}
+        state = self._from_outside(job)
+        if state is None:
+            return {}
+        limits = _limits(ended.detail) if state.state is TrialState.FAILED else ""
+        return {"state": str(state.state), "reason": state.reason + limits}
 
     @staticmethod
     def _node_status(job: TrackedJob, number: int) -> JobStatus:
@@ -179,6 +217,12 @@ def _with_lost_nodes(own: list[JobStatus]) -> list[JobStatus]:
         return own
     lost = "Its pod was deleted, or its node was lost."
     return [status if status.state.is_final else replace(status, state=TrialState.LOST, reason=lost) for status in own]
+
+
+def _is_by_others(state: WorkloadState) -> bool:
+    """Whether an object says that somebody else, or the time, has ended a trial."""
+    is_told = state.state in {*_BY_OTHERS, TrialState.CANCELLED} or state.reason.startswith(trial_reasons.TIMED_OUT)
+    return is_told and bool(state.reason)
 
 
 def _limits(status: JsonObject) -> str:

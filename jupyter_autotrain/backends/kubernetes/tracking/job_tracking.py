@@ -21,6 +21,7 @@ from jupyter_autotrain.backends.kubernetes.gangs.gang_keeping import GangKeeper
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
 from jupyter_autotrain.backends.kubernetes.pool.pilot_keeping import PilotKeeper
+from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.backends.kubernetes.tracking.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.tracking.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.tracking.owned_objects import OwnedObjects
@@ -107,6 +108,7 @@ class JobTracker:
         job = self._jobs.get(naming.job_label(pod))
         if job is None:
             return
+        job.disruption = trial_reasons.from_outside([pod]) or job.disruption
         if not is_gone:
             self._notice_pod_made_again(job, pod)
             self._follow(job, pod)
@@ -121,13 +123,14 @@ class JobTracker:
         if goes_on or is_known or not pod_view.has_started(pod) or not job.has_begun() or job.has_ended():
             return
         reason = f"A pod of it was deleted while it ran; {naming.name_of(pod)} was made in its place."
-        job.given_up = job.given_up or WorkloadState(TrialState.LOST, reason)
+        job.given_up = job.given_up or job.disruption or WorkloadState(TrialState.LOST, reason)
 
     def _follow(self, job: TrackedJob, pod: JsonObject) -> None:
         uid = naming.uid_of(pod)
         if job.final is not None or uid in job.followers or not pod_view.has_started(pod):
             return
         job.collected.note_pod(uid)
+        job.disruption = None  # what was done to pods before it is over
         follower = job.followers[uid] = LogFollower(
             self.api, self.view.address(job, pod), job.collected, lambda: self.view.life(job, uid),
             lambda: self._come(job), job.ref.job_id if job.is_pooled else "",

@@ -21,7 +21,6 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
 _JOB_NAME = "job-name"  # the older label, which all versions set
-_DELETED = "A pod of the trial was deleted by somebody else: an eviction, a preemption or a user."
 _LONGEST_NAME = 57  # pods add a number to it where it is a host name
 
 
@@ -82,7 +81,7 @@ def _failure(found: JsonObject, failed: JsonObject, pods: Sequence[JsonObject]) 
         return ended
     if has_failed:
         return WorkloadState(TrialState.FAILED, told)
-    return WorkloadState(TrialState.PREEMPTED, f"{_DELETED} {told}")
+    return WorkloadState(TrialState.PREEMPTED, f"{trial_reasons.DELETED} {told}")
 
 
 def _failed_by_itself(pod: JsonObject) -> bool:
