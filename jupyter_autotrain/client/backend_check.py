@@ -14,6 +14,7 @@ from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.backend_check import CheckableBackend, CheckStep, SteppedBackend, StepTimer
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.leftovers import LeftoverBackend, TrialFilesBackend
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, NodePlacement, Placement, TrialSpec
@@ -25,6 +26,8 @@ _METRIC = b"answer"  # in its frame
 _GRACE_S = 2.0
 _METRIC_S = 10.0
 _POLL_S = 0.05
+_LOOK_S = 0.5
+_GONE_S = 60.0  # within so long a place deletes what it deletes in the background
 TRIAL_S = 60.0  # most that the tiny trial may take, with its wait in a queue
 
 
@@ -64,6 +67,9 @@ class _RoundTrip:
         self._profile = profile
         self._home = home
         self._should_stop = should_stop
+        self._experiment = ""
+        self._was_there: frozenset[str] = frozenset()  # before the tiny trial
+        self._unlisted = ""  # why it is not known what is there
 
     def steps(self, nodes: Sequence[str]) -> Iterator[CheckStep]:
         """All steps of all nodes."""
@@ -109,6 +115,7 @@ class _RoundTrip:
                 timer.begin("upload")
                 own.upload(node, self._home.bundle(trial.experiment_id))
                 yield timer.done("a bundle was sent")
+            self._was_there = self._objects()
             timer.begin("tiny trial")
             placement = Placement((NodePlacement(node),) if node else (), self._profile.name)
             ref = self._backend.submit(trial, placement, {})
@@ -134,7 +141,7 @@ class _RoundTrip:
 
     def _made(self, timer: StepTimer) -> TrialSpec:
         timer.begin("bundle")
-        name = uuid.uuid4().hex
+        name = self._experiment = uuid.uuid4().hex
         captured = capture.capture(_CODE, {}, cwd=self._home.root, label="check")
         bundle = capture.write_bundle(captured, self._home.bundle(name))
         spec = ExperimentSpec("check", bundle, backends=(BackendChoice(self._profile),))
@@ -170,11 +177,39 @@ class _RoundTrip:
     def _clean(self, timer: StepTimer, ref: JobRef, own: CheckableBackend | None) -> CheckStep:
         timer.begin("clean")
         try:
-            left = self._backend.cancel(ref, _GRACE_S).pids_left
+            left = [f"process {pid}" for pid in self._backend.cancel(ref, _GRACE_S).pids_left]
             if own is not None:
                 own.remove(ref)
+            else:
+                left += [*self._objects_left(), *self._folders_left()]
         except AutotrainError as error:
             return timer.refused(error)
         if left:
-            return timer.failed(f"processes are left: {', '.join(map(str, left))}")
-        return timer.done("no process and no folder of it is left")
+            return timer.failed(f"this is left: {', '.join(left)}", "Look again later, then delete it.")
+        if self._unlisted:
+            return timer.done(f"its trial has ended; whether all of it is gone is not known: {self._unlisted}")
+        return timer.done("nothing of it is left: no process, no object, no folder")
+
+    def _objects(self) -> frozenset[str]:
+        """The objects of the check's home at its place, and what is nobody's there."""
+        try:
+            return frozenset(self._backend.leftovers(()) if isinstance(self._backend, LeftoverBackend) else ())
+        except BackendError as error:
+            self._unlisted = error.found
+            return frozenset()
+
+    def _objects_left(self) -> Sequence[str]:
+        """Look until no object of the check is there any more; gives those that stay."""
+        deadline_s = time.monotonic() + _GONE_S
+        while left := self._objects() - self._was_there:
+            if time.monotonic() > deadline_s:
+                break
+            time.sleep(_LOOK_S)
+        return sorted(left)
+
+    def _folders_left(self) -> Sequence[str]:
+        """Remove what the tiny trial has at its place, and look whether that is gone."""
+        if not isinstance(self._backend, TrialFilesBackend):
+            return ()
+        self._backend.remove_experiments([self._experiment])
+        return [f"the folder of {name}" for name in self._backend.experiments_there() if name == self._experiment]

@@ -133,7 +133,9 @@ def test_a_trial_that_ends_while_the_server_is_gone_is_read_whole_afterwards(
         lambda: cluster.store.get(JOBS, found["namespace"], found["name"])["status"].get("succeeded"),
         "the end of the Job", within_s=90,
     )  # fmt: skip
-    assert not status(backend, ref).state.is_final
+    wait_until(lambda: status(backend, ref).doubt, "a doubt", within_s=60)
+    assert status(backend, ref).state is TrialState.RUNNING
+    assert status(backend, ref).unreachable
     cluster.api.start()
     check_complete(backend, ref)
 

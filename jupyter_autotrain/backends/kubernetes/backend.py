@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.backends.kubernetes.access import kubeconfig
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, collected_folder
 from jupyter_autotrain.backends.kubernetes.inventory import discovering
@@ -23,7 +24,7 @@ from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess,
 from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.tracking import trial_files
 from jupyter_autotrain.backends.kubernetes.tracking.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.tracking.job_states import status_of
+from jupyter_autotrain.backends.kubernetes.tracking.job_states import known_status, status_of
 from jupyter_autotrain.backends.kubernetes.tracking.trial_files import TrialFiles
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.core.backend import (
@@ -142,10 +143,12 @@ class KubernetesBackend:
         if job.final is not None:
             return ref
         trial_needs.send(plan.needs, trial, self._context, session.ways)
-        for file in plan.shared.values():
-            session.code.ensure(file)
-        made = Submitter(session.api, session.namespace).submit(plan.program, plan.own, secrets)
-        session.own_soon([plan.config_maps[name] for name in plan.shared], made)
+        try:
+            with session.code.sent(plan.shared.values()):
+                made = Submitter(session.api, session.namespace).submit(plan.program, plan.own, secrets)
+                session.own_soon([plan.config_maps[name] for name in plan.shared], made)
+        except ApiRefusedError as error:
+            raise self._preview.refusal(trial, error) from error
         tracker = session.tracker
         tracker.view.objects(plan.program.workload.object_type).insert(made)
         tracker.track(job, is_new=True)
@@ -170,8 +173,10 @@ class KubernetesBackend:
     def _job(self, ref: JobRef) -> TrackedJob:
         """A job as it is known here; one that has not ended is not followed by that alone."""
         known = self._session.tracker.known(ref.job_id) if ref.data else None
-        if known is not None:
-            return known
+        return self._untracked(ref) if known is None else known
+
+    def _untracked(self, ref: JobRef) -> TrackedJob:
+        """A job as the home has it; asks no cluster."""
         nodes = cast("int", ref.data.get("nodes") or 1)
         job = TrackedJob(
             ref, self.workload_of(ref), CollectedTrial(collected_folder(self._context.home, ref.job_id), nodes)
@@ -195,7 +200,7 @@ class KubernetesBackend:
         try:
             return status_of(self._tracked(ref), ref, self._session.tracker)
         except BackendUnavailableError as error:
-            return JobStatus(ref, TrialState.PREPARING, doubt=error.found.rstrip("."), unreachable=True)
+            return known_status(self._untracked(ref), ref, error.found.rstrip("."))
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """What has come of the streams."""

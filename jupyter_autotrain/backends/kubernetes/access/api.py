@@ -99,6 +99,17 @@ class KubernetesApi(ApiConnection):
             if error.reason != "NotFound":
                 raise
 
+    def delete_as_it_was(self, object_type: ObjectType, found: JsonObject) -> None:
+        """Delete an object, unless somebody has changed it since."""
+        metadata = cast("JsonObject", found["metadata"])
+        conditions: JsonObject = {name: metadata[name] for name in ("uid", "resourceVersion")}
+        options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "preconditions": conditions}
+        try:
+            self.request("DELETE", object_type.path(str(metadata["namespace"]), str(metadata["name"])), options)
+        except ApiRefusedError as error:
+            if error.reason not in {"NotFound", "Conflict"}:
+                raise
+
     def delete_collection(self, object_type: ObjectType, namespace: str, label_selector: str) -> None:
         """Delete all objects with these labels, and in the background what they own."""
         options: JsonObject = {"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": "Background"}

@@ -76,7 +76,7 @@ class ApiConnection:
             async with self.opened(method, path, query, data, headers) as answer:
                 content = await self.content(answer)
             if answer.status < 400:
-                return cast("JsonObject", json.loads(content))
+                return cast("JsonObject", json.loads(content)) if content else {}  # 204
             asks_to_wait = answer.status in _WAIT_CODES or (answer.status in _TROUBLE_CODES and method == "GET")
             if not asks_to_wait or not left:
                 break

@@ -9,18 +9,25 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Protocol
 
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.objects.fields import items
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.errors import BackendError
 
 CONFIG_MAPS: Final = ObjectType("", "v1", "configmaps", "ConfigMap")
 LIMIT_BYTES: Final = 1 << 20  # of all that a ConfigMap holds, before it is encoded
 _NAME_CHARACTERS = 24
+_log = logging.getLogger(__name__)
 
 
 class ConfigMapApi(Protocol):
@@ -28,6 +35,14 @@ class ConfigMapApi(Protocol):
 
     def create_unless_there(self, object_type: ObjectType, namespace: str, manifest: JsonObject) -> None:
         """Make an object; one of its name that is there already is as good."""
+        ...
+
+    def get(self, object_type: ObjectType, namespace: str, name: str) -> JsonObject:
+        """One object."""
+        ...
+
+    def delete_as_it_was(self, object_type: ObjectType, found: JsonObject) -> None:
+        """Delete an object, unless somebody has changed it since."""
         ...
 
     def patch_if_there(self, object_type: ObjectType, namespace: str, name: str, patch: JsonObject) -> bool:
@@ -120,7 +135,9 @@ class CodeObjects:
         self._home = home
         self._shared = shared
         self._lock = threading.Lock()
-        self._made: dict[str, CodeFile] = {}
+        self._files: dict[str, CodeFile] = {}
+        self._made: set[str] = set()
+        self._users: Counter[str] = Counter()  # submits that are under way
         self._new_owners: dict[str, list[JsonObject]] = {}
 
     def ensure(self, file: CodeFile) -> str:
@@ -134,8 +151,44 @@ class CodeObjects:
             if name not in self._made:
                 manifest = file.manifest(self._home, self._namespace, self._shared)
                 self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)
-                self._made[name] = file
+                self._files[name] = file
+                self._made.add(name)
         return name
+
+    @contextmanager
+    def sent(self, files: Collection[CodeFile]) -> Iterator[None]:
+        """Have files in the cluster while a job is made that uses them; those that nothing uses go with a refusal.
+
+        Raises:
+            BackendError: The cluster refuses one of them, or the job.
+        """
+        names = [file.object_name(self._home) for file in files]
+        with self._lock:
+            self._users.update(names)
+        try:
+            for file in files:
+                self.ensure(file)
+            yield
+        except ApiRefusedError:
+            self._remove_unused(names)
+            raise
+        finally:
+            with self._lock:
+                self._users.subtract(names)
+
+    def _remove_unused(self, names: Sequence[str]) -> None:
+        """Delete the ConfigMaps of a submit that was refused, but for those that another one or a job uses."""
+        with self._lock:
+            for name in names:
+                if self._users[name] > 1 or self._new_owners.get(name):
+                    continue
+                try:
+                    found = self._api.get(CONFIG_MAPS, self._namespace, name)
+                    if not items(found, "metadata", "ownerReferences"):
+                        self._made.discard(name)
+                        self._api.delete_as_it_was(CONFIG_MAPS, found)
+                except BackendError as error:  # `clean` finds it
+                    _log.warning("%s stays in the cluster: %s", name, error.found)
 
     def own(self, names: Sequence[str], owner: JsonObject) -> None:
         """Note that a job uses ConfigMaps; `flush` tells the cluster.
@@ -175,7 +228,7 @@ class CodeObjects:
         patch: JsonObject = {"metadata": {"ownerReferences": list(owners)}}
         if self._api.patch_if_there(CONFIG_MAPS, self._namespace, name, patch):
             return
-        file = self._made.get(name)
+        file = self._files.get(name)
         if file is not None:  # its last owner was deleted in between
             manifest = file.manifest(self._home, self._namespace, self._shared, owners)
             self._api.create_unless_there(CONFIG_MAPS, self._namespace, manifest)

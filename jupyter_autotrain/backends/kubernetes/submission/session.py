@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import threading
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from jupyter_autotrain.errors import AutotrainError
 _log = logging.getLogger(__name__)
 _OWN_WINDOW_S = 1.0  # how long a single new owner of code waits for others
 _MOST_OWN_WINDOW_S = 10.0
+_SETTLE_S = 5.0  # how long the end waits for a cluster
 
 LoadAccess = Callable[[str, str], Access]
 
@@ -159,7 +161,16 @@ class Session:
             _log.warning("code in the cluster gets no owners yet: %s", error.found)
 
     def close(self) -> None:
-        """Give up all connections."""
+        """Do what was put off to be done with more, and give up all connections."""
+        if self._tracker is not None:
+            with contextlib.suppress(AutotrainError):  # `clean` finds what stays
+                self.api.loop.call(self._settle(self._tracker), _SETTLE_S)
         with self._lock:
             self._tracker = self._code = None
         self.api.close()
+
+    async def _settle(self, tracker: JobTracker) -> None:
+        """Give sent code its owners, and delete the objects of trials that have ended."""
+        await self._own_code()
+        tracker.deleter.delete_at_once()
+        await tracker.deleter.until_deleted()

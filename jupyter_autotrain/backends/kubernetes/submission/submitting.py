@@ -57,7 +57,7 @@ class Submitter:
             own = self._make_first(first)
             if own is None:
                 own = self._made_before(program)
-                self._make_others(own, others)
+                self._complete(own, others)
             else:
                 self._make_others_or_none(program, own, others)
         except BackendUnavailableError as error:
@@ -68,6 +68,17 @@ class Submitter:
         owner = code_objects.owner_reference(own)
         for manifest in others:
             self._api.create_unless_there(type_of(manifest), self._namespace, _owned(manifest, owner))
+
+    def _complete(self, own: JsonObject, others: Sequence[JsonObject]) -> None:
+        """Make what is missing beside an object that was there before.
+
+        Raises:
+            BackendError: The cluster refuses, which says nothing: a quota may be full by what is there. All stays.
+        """
+        try:
+            self._make_others(own, others)
+        except ApiRefusedError as error:
+            raise BackendError(error.found, error.expected, error.action) from error
 
     def _make_others_or_none(self, program: TrialProgram, own: JsonObject, others: Sequence[JsonObject]) -> None:
         try:

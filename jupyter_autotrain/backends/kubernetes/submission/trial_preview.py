@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.checks import check_steps
 from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import CheckedCluster
 from jupyter_autotrain.backends.kubernetes.manifests import manifest_text
@@ -15,9 +16,10 @@ from jupyter_autotrain.core.backend import BackendContext, Submission
 from jupyter_autotrain.core.backend_check import CheckStep
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _UNKNOWN_NAMESPACE = "default"  # in what is shown without a cluster
+_NOT_FOUND = 404
 _TINY = TrialSpec("check", 1, 1)
 
 
@@ -81,6 +83,16 @@ class TrialPreview:
         cluster = self._cluster(trial)
         objects, notes = _objects(self._plan(trial, cluster.namespace).program)
         return [*notes, *check_steps.check_objects(cluster, objects)]
+
+    def refusal(self, trial: TrialSpec, error: ApiRefusedError) -> BackendError:
+        """Return what is told of a submit that the cluster refused: of one that lacks the kind, what a check says."""
+        if error.code != _NOT_FOUND:
+            return error
+        try:
+            self.check(trial)
+        except BackendError as told:
+            return BackendError(told.found, told.expected, told.action)
+        return error
 
     def steps(self) -> Iterator[CheckStep]:
         """The steps of a check before its tiny trial."""

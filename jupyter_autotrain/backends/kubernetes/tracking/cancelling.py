@@ -43,7 +43,8 @@ class Canceller:
         """
         begun_s = time.monotonic()
         if job.final is not None:
-            return _receipt(job.final, 0.0, f"it had ended before: {job.final['state']}")
+            notes = (f"it had ended before: {job.final['state']}", self._cleared(job))
+            return _receipt(job.final, time.monotonic() - begun_s, "; ".join(filter(None, notes)))
         if fault := self._tracker.view.wait_until_listed(job):
             raise BackendError(f"{job.ref.job_id} cannot be cancelled now: {fault}.", "", "It is tried again.")
         if self._tracker.view.object_of(job) is None and not self._tracker.view.pods_of(job) and not job.followers:
@@ -53,6 +54,16 @@ class Canceller:
         self._api.loop.call(self._delete(job, grace_s, may_hasten=may_hasten))
         unknown = self._api.loop.call(self._tracker.owned.until_gone(job))
         return _receipt(self._final(job), time.monotonic() - begun_s, unknown)
+
+    def _cleared(self, job: TrackedJob) -> str:
+        """Have the objects of a trial that has ended be gone; gives what is not known to be."""
+        try:
+            if fault := self._tracker.view.wait_until_listed(job):
+                return fault
+            self._api.loop.call(self._delete(job, 0.0, may_hasten=True))
+            return self._api.loop.call(self._tracker.owned.until_gone(job))
+        except AutotrainError as error:
+            return error.found.rstrip(".")
 
     async def _end(self, job: TrackedJob, grace_s: float) -> bool:
         """Ask the supervisors, and wait for what they say; gives whether their pods need no grace any more.

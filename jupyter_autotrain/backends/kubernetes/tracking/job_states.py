@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
@@ -20,10 +21,8 @@ _COLLECTING = "is ending: what it has left is collected"
 def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     """How a trial stands now."""
     fault = "" if job.final is not None else tracker.view.wait_until_listed(job) or _fault(job, tracker)
-    if job.final is not None:
-        return _final(ref, job.final)
-    if fault:
-        return JobStatus(ref, TrialState.PREPARING, doubt=fault, unreachable=True)
+    if fault or job.final is not None:
+        return known_status(job, ref, fault)
     own = [node.status() for node in job.collected.nodes]
     if job.workload.rescales and (told := _made_anew(job, tracker)):
         return JobStatus(ref, TrialState.RUNNING, told)
@@ -31,6 +30,22 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     if any(status is not None for status in own):
         return _going_on(ref, own)
     return _not_begun(job, ref, tracker)
+
+
+def known_status(job: TrackedJob, ref: JobRef, fault: str) -> JobStatus:
+    """Return how a trial stood when something came of it last; with a doubt, unless that was its end.
+
+    Args:
+        job: The trial.
+        ref: The reference that is asked about.
+        fault: Why the cluster does not say how it stands now.
+    """
+    if job.final is not None:
+        return _final(ref, job.final)
+    own = [node.status() for node in job.collected.nodes]
+    counted = own[:1] if job.is_elastic else own
+    known = _going_on(ref, counted) if any(counted) else JobStatus(ref, TrialState.PREPARING)
+    return replace(known, reason="", doubt=fault, unreachable=True)
 
 
 def _fault(job: TrackedJob, tracker: JobTracker) -> str:
