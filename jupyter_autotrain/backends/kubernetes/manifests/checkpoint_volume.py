@@ -9,6 +9,7 @@ from jupyter_autotrain.backends.kubernetes.manifests import volumes
 from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import with_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import unexpanded
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadRequest
 from jupyter_autotrain.backends.kubernetes_pod import layout, places
 from jupyter_autotrain.core import wire
@@ -70,10 +71,11 @@ def with_kept_folder(
     home, experiment, number, attempt = (request.labels[label] for label in _OF_ATTEMPT)
     whole = layout.EXPERIMENTS.removeprefix(f"{layout.STORAGE}/")
     folder = f"{above}{whole}/{layout.attempt(home, experiment, number, attempt)}"
+    of_node = f"{unexpanded(folder)}/{node}"
     wanted: list[JsonObject] = [
         _mount(volume, layout.STORAGE, {"subPath": prefix} if prefix else {}),
-        _mount(volume, places.RUN, {"subPathExpr": f"{folder}/{node}"}),
-        _mount(volume, places.TRIAL_DIRECTORY, {"subPathExpr": f"{folder}/{node}/{places.TRIAL}"}),  # not made by root
+        _mount(volume, places.RUN, {"subPathExpr": of_node}),
+        _mount(volume, places.TRIAL_DIRECTORY, {"subPathExpr": f"{of_node}/{places.TRIAL}"}),  # not made by root
         _mount(volume, _CHECKPOINTS, {"subPath": f"{folder}/{wire.CHECKPOINTS}"}),
     ]
     spec = part(template, "spec")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import main_container
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import main_container, unexpanded
 from jupyter_autotrain.backends.kubernetes_pod import layout
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 
@@ -45,7 +45,7 @@ def with_volume_folders(template: JsonObject, volume: str, env: Sequence[JsonObj
     plain = without_volume_folders(template)
     first = main_container(plain)
     mounts = [mount for mount in items(first, "volumeMounts") if mount.get("name") == volume]
-    folders = [text(mount, "subPath") or text(mount, "subPathExpr") for mount in mounts]
+    folders = [unexpanded(text(mount, "subPath")) or text(mount, "subPathExpr") for mount in mounts]
     named = list(dict.fromkeys(filter(None, folders)))
     return _with_init(plain, [*_init_containers(plain), _maker(first, volume, named, env)]) if named else plain
 

@@ -46,6 +46,11 @@ def json_variable(content: JsonObject) -> str:
     return json.dumps(content, sort_keys=True).replace("$", "\\u0024")
 
 
+def unexpanded(text: str) -> str:
+    """Return what a kubelet makes into a text where it expands `$(NAME)`: in commands, arguments and `subPathExpr`."""
+    return text.replace("$", "$$")
+
+
 def value_variable(name: str, value: str) -> JsonObject:
     """A variable of a container."""
     return {"name": name, "value": value}

@@ -46,8 +46,11 @@ class AdaptdlOptions(OperatorOptions):
     )
     preemptible: Truth | None = Field(
         default=None,
-        description="AdaptDL may end a trial and go on elsewhere; by default where its checkpoints outlive its pods.",
-        examples=["false"],
+        description=(
+            "AdaptDL may end a trial and go on elsewhere, and places it at once, not once a minute; by default where "
+            "its checkpoints outlive its pods. Where they do not, `retries:` goes on after such an end."
+        ),
+        examples=["true"],
     )
     checkpoint: _Checkpoint | None = Field(
         default=None,

@@ -20,6 +20,7 @@ from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.manifests import volumes
 from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import unexpanded
 from jupyter_autotrain.backends.kubernetes.objects.workload import CONTAINER
 from jupyter_autotrain.backends.kubernetes.options.security import security_contexts
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import volume
@@ -63,7 +64,7 @@ def manifest(options: JsonObject, image: str, metadata: JsonObject, config_maps:
         code = [volume(_CODE, config_maps), {"name": _AGENT, "emptyDir": {}}]
         mounts += [{"name": _CODE, "mountPath": places.CODE}, {"name": _AGENT, "mountPath": places.AGENT}]
     container: dict[str, Any] = {
-        "name": CONTAINER, "image": image, "command": [python, "-c", _SLEEP.format(seconds=_LIFE_S)],
+        "name": CONTAINER, "image": image, "command": [unexpanded(python), "-c", _SLEEP.format(seconds=_LIFE_S)],
         "volumeMounts": mounts, "resources": {"requests": _REQUESTS, "limits": _LIMITS},
     }  # fmt: skip
     spec: dict[str, Any] = {

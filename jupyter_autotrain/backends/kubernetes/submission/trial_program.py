@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProg
 from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import with_volume_folders
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.object_types import CONFIG_MAPS, SECRETS
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import json_variable
+from jupyter_autotrain.backends.kubernetes.objects.pod_containers import json_variable, unexpanded
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
@@ -140,7 +140,7 @@ class TrialProgram:
         if self.more_mounts:  # below the trial directory, which the runtime would make for them as root
             mounts.append({"name": _RUN_VOLUME, "mountPath": places.TRIAL_DIRECTORY, "subPath": places.TRIAL})
         program = PodProgram(
-            command=[self.python, "-I", "-S", "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
+            command=[unexpanded(self.python), "-I", "-S", "-u", f"{places.CODE}/{places.AGENT_ARCHIVE}"],
             env=self._variables(),
             secret=self.name if self.secret_names else "",
             secret_variables=self.secret_names,

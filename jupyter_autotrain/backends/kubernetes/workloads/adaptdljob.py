@@ -26,6 +26,10 @@ from jupyter_autotrain.errors import BackendError
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - AdaptDL mounts a volume of its own there
 _RANK_ANNOTATION = "adaptdl/rank"
 _WITHOUT_NODES = "waits for AdaptDL to give it nodes: none has room now for a replica of it"
+_ONCE_A_MINUTE = (
+    "waits for AdaptDL to give it nodes: it looks once a minute at jobs that it may not preempt, and at once at those "
+    "with `checkpoint:` or `preemptible: true`"
+)
 _LONGEST_NAME = 50  # host names are `<name>-<group>-<rank>`
 
 
@@ -83,7 +87,8 @@ class AdaptDLJob:
         if phase in {"Running", "Stopping"} or restarts > 0 or (phase == "Pending" and restarts == 0):
             return WorkloadState(TrialState.RUNNING, "" if phase == "Running" else _rescaling(found))
         if not pods and phase and not value(found, "status", "allocation"):
-            return WorkloadState(TrialState.PREPARING, _WITHOUT_NODES)
+            is_pinned = value(found, "spec", "preemptible") is False
+            return WorkloadState(TrialState.PREPARING, _ONCE_A_MINUTE if is_pinned else _WITHOUT_NODES)
         return start_reasons.preparing(pods, (), found, _without_pods(found))
 
 
@@ -111,10 +116,13 @@ def _replicas(request: WorkloadRequest) -> tuple[int, int]:
 
 
 def _is_preemptible(request: WorkloadRequest, least: int, most: int) -> bool:
-    """AdaptDL may end and restart it: only where its checkpoints outlive a pod."""
+    """AdaptDL may end and restart it: where its checkpoints outlive a pod, or where that is asked for.
+
+    It places such a job at once, and every other when it reconsiders all of them, once a minute.
+    """
     can_go_on = is_kept(request.options)
     asked = request.options.get("preemptible")
-    if not can_go_on and (asked or least != most):
+    if not can_go_on and least != most:
         raise BackendError(
             "The trial may be rescaled, but nothing that it saves outlives its pods.",
             "An elastic trial of AdaptDL needs a volume: `storage:` or `checkpoint:` of the profile.",

@@ -47,16 +47,20 @@ def test_replicas_come_from_nodes_and_from_options():
     assert replicas(min_replicas=1, max_replicas=8) == (1, 8)
 
 
-def test_a_job_may_be_preempted_only_where_its_checkpoints_outlive_a_pod():
+def test_a_job_may_be_preempted_where_its_checkpoints_outlive_a_pod_and_where_that_is_asked_for():
     (kept,) = WORKLOAD.render(request(NAME))
     assert kept["spec"]["preemptible"] is True
     (not_kept,) = WORKLOAD.render(request(NAME, options={"storage": {"s3": {"bucket": "team"}}}))
     assert not_kept["spec"]["preemptible"] is False
     (asked,) = WORKLOAD.render(request(NAME, options={**OPTIONS, "preemptible": False}))
     assert asked["spec"]["preemptible"] is False
+    (at_once,) = WORKLOAD.render(request(NAME, nodes=2, options={"preemptible": True}))
+    assert at_once["spec"] | {"template": None} == {
+        "minReplicas": 2, "maxReplicas": 2, "preemptible": True, "template": None
+    }  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{"preemptible": True}, {"min_replicas": 1}])
+@pytest.mark.parametrize("options", [{"preemptible": True, "min_replicas": 1}, {"min_replicas": 1}])
 def test_an_elastic_job_without_a_volume_is_refused(options):
     with pytest.raises(BackendError, match="nothing that it saves outlives its pods"):
         WORKLOAD.render(request(NAME, nodes=2, options=options))
@@ -102,6 +106,9 @@ def test_one_replica_claims_a_volume_of_one_node():
 def test_before_its_first_pods_it_says_what_it_waits_for():
     assert state("").reason == "waits for AdaptDL's scheduler to look at it"
     assert state("Pending").reason == "waits for AdaptDL to give it nodes: none has room now for a replica of it"
+    pinned = WORKLOAD.state({"spec": {"preemptible": False}, "status": {"phase": "Pending"}}, [])
+    assert "looks once a minute at jobs that it may not preempt" in pinned.reason
+    assert "`checkpoint:` or `preemptible: true`" in pinned.reason
     assert state("Pending", allocation=["n1"]).reason == "waits for AdaptDL to make its pods"
     full = pod(conditions=unschedulable("0/2 nodes are available: 2 Insufficient cpu."))
     assert state("Starting", full, group=0).reason.startswith("waits for a node with room: 0 of 2")
