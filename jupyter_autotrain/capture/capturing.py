@@ -8,7 +8,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from jupyter_autotrain.capture import mutation_warnings, name_conflicts, packages, reports, secrets, state, unnamed
+from jupyter_autotrain.capture import (
+    mutation_warnings,
+    name_conflicts,
+    packages,
+    pickled_code,
+    reports,
+    secrets,
+    state,
+    unnamed,
+)
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
@@ -16,8 +25,9 @@ from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.limits import CaptureLimits
+from jupyter_autotrain.capture.pickled_code import TrialText
 from jupyter_autotrain.capture.result import Capture
-from jupyter_autotrain.capture.script import THIS_CELL, AssembledScript, CapturedCode, assemble
+from jupyter_autotrain.capture.script import THIS_CELL, CapturedCode, assemble
 from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
@@ -96,15 +106,18 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         items, slice_ = _items(read, history, parameters, budget, given, unnamed_)
         script = assemble(read, items, _futures(read, items, history), parameters)
         tree_ = ast.parse(script.text)
-        found = _files(script, tree_, slice_, data, cwd, patterns)
+        pickled = pickled_code.definitions(slice_.values.codes)
+        whole = pickled_code.appended(tree_, script.source_map, pickled, cells)
+        found = _files(whole, slice_, data, cwd, patterns)
         fresh = unnamed.in_pickles(script.text, found.all, slice_)
         if not fresh:
             break
         unnamed_ |= fresh
     values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
     secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
-    renamed = _renamed(read, slice_, script, tree_)
+    renamed = _renamed(read, slice_, script.text, whole)
     files = found.files
+    contents = slice_.values.files.values()
     shipping.check_limits(files, limits)
     return Capture(
         script=script.text,
@@ -115,27 +128,22 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         written=frozenset(relative_path for relative_path in files if found.may_write(relative_path)),
         source_map=script.source_map,
         notes=(*notes, *slice_.notes, *dict.fromkeys(found.notes)),
-        reports=reports.find(tree_, script.source_map, files, slice_.values.files.values(), slice_.provided.conflicts),
+        reports=reports.find(whole.tree, whole.source_map, files, contents, slice_.provided.conflicts),
         differences=(
             *slice_.differences,
             *renamed,
             *mutation_warnings.find(tree, items, namespace, returns),
             *found.differences,
         ),
-        packages=packages.find(tree_, files, slice_.values.modules),
+        packages=packages.find(whole.tree, files, slice_.values.modules),
     )
 
 
 def _files(
-    script: AssembledScript,
-    tree_: ast.Module,
-    slice_: Slice,
-    data: Mapping[str, str],
-    cwd: Path,
-    patterns: Sequence[str],
+    whole: TrialText, slice_: Slice, data: Mapping[str, str], cwd: Path, patterns: Sequence[str]
 ) -> RequiredFiles:
     live = {name: slice_.live.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
-    code = opened.TrialCode(tree_, script.source_map, live, slice_.parameters)
+    code = opened.TrialCode(whole.tree, whole.source_map, live, slice_.parameters)
     found = shipped.find(code, slice_.values.modules, cwd, patterns)
     found.elsewhere |= {cwd / path for path in data.values()}
     return found
@@ -159,8 +167,8 @@ def _items(
         )
         slice_.follow(names)
         slice_.include(unnamed_)
-        while listed := unnamed.subclasses(code.text, slice_):
-            slice_.include(listed)
+        while more := unnamed.found(code.text, slice_):
+            slice_.include(more)
         state.restore_code(slice_, code.tree, given)
         slice_.finish()
         _complain(slice_, budget.limit_bytes)
@@ -170,13 +178,15 @@ def _items(
         by_value |= circle
 
 
-def _renamed(code: CapturedCode, slice_: Slice, script: AssembledScript, tree_: ast.Module) -> list[Difference]:
+def _renamed(code: CapturedCode, slice_: Slice, script: str, whole: TrialText) -> list[Difference]:
     """Report the names that stay the notebook's, and refuse code that uses them as the trial's."""
     bound = bound_by(code.tree.body)
     is_free = not (name_conflicts.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
     firm = [one for one in slice_.provided.conflicts if one.name not in bound]
-    name_conflicts.refuse_meant_as_the_trials(tree_, script.source_map, firm, slice_.parameters, trial_is_free=is_free)
-    unused = name_conflicts.unused(sorted(slice_.parameters & bound), slice_.items, script.text)
+    name_conflicts.refuse_meant_as_the_trials(
+        whole.tree, whole.source_map, firm, slice_.parameters, trial_is_free=is_free
+    )
+    unused = name_conflicts.unused(sorted(slice_.parameters & bound), slice_.items, script)
     return [*name_conflicts.differences(slice_.provided.conflicts, trial_is_free=is_free), *unused]
 
 

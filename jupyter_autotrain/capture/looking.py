@@ -10,7 +10,10 @@ _SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, deque)
 
 def is_kind(value: object, kinds: type | tuple[type, ...]) -> bool:
     """Return whether a value is of one of these classes, whatever it says of itself by `__class__`."""
-    return issubclass(type(value), kinds)
+    try:
+        return issubclass(type(value), kinds)
+    except Exception:  # noqa: BLE001 - its class has a class of the user's
+        return False
 
 
 def module_of(kind: type) -> str:

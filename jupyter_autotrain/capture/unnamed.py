@@ -1,4 +1,4 @@
-"""Definitions that a trial needs although no code names them: subclasses that are listed, and what pickles name."""
+"""Definitions that a trial needs although no code names them: by a text, by their base, by a pickle."""
 
 from __future__ import annotations
 
@@ -12,23 +12,35 @@ from pathlib import Path
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.slice import Slice
 
-_LISTS = "__subclasses__"
+_LISTS = b"__subclasses__"
+_PATH = re.compile(rb"\b__main__\.([A-Za-z_]\w*)", re.ASCII)
 _UNPICKLES = re.compile(r"\b(?:load\w*|read_pickle|Unpickler)\(")
 
 
-def subclasses(code: str, slice_: Slice) -> set[str]:
-    """Return the notebook's subclasses of captured classes, where captured code lists the subclasses of a class."""
-    items = [item for item in slice_.items.values() if item.how == "source"]
-    texts = [code, *(item.text for item in items)]
-    if not any(_LISTS in text for text in texts):
-        return set()
-    values = (slice_.namespace.get(item.name) for item in items)
-    known = [one for value in values if isinstance(value, type) for one in _subclasses(value)]
-    found = {slice_.name_of(one).partition(".")[0] for one in known}
-    return found - {"", *slice_.items}
+def found(code: str, slice_: Slice) -> set[str]:
+    """Return the notebook's definitions that the code or the data of a trial reach, but that are not captured yet.
+
+    Args:
+        code: The cell's code.
+        slice_: The captured names.
+    """
+    texts = [code.encode(), *(item.text.encode() for item in slice_.items.values() if item.how == "source")]
+    texts += [pickled.content for pickled in slice_.values.pickles.values()]
+    reached = b"\n".join(text for text in texts if b"__main__." in text)
+    paths = {path.decode() for path in _PATH.findall(reached)}
+    named = {path for path in paths if sources.is_definition(slice_.namespace.get(path), slice_.home)}
+    listed = _subclasses(slice_) if any(_LISTS in text for text in texts) else set[str]()
+    return (named | listed) - set(slice_.items)
 
 
-def _subclasses(cls: type) -> list[type]:
+def _subclasses(slice_: Slice) -> set[str]:
+    """The notebook's subclasses of captured classes."""
+    values = (slice_.namespace.get(name) for name, item in slice_.items.items() if item.how in {"data", "source"})
+    known = [one for value in values if isinstance(value, type) for one in _listed(value)]
+    return {slice_.name_of(one).partition(".")[0] for one in known} - {""}
+
+
+def _listed(cls: type) -> list[type]:
     return type.__subclasses__(cls)
 
 

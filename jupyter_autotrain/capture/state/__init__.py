@@ -12,6 +12,7 @@ import ast
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from jupyter_autotrain.capture import pickled_code
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.items import EARLIEST, Item
 from jupyter_autotrain.capture.slice import Slice
@@ -60,7 +61,7 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
     found = effects.find(slice_.history.cells, slice_.namespace)
     registrations.include(found, slice_, code)
     written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
-    trees = [code, *(ast.parse(item.text) for item in written)]
+    trees = [code, *(ast.parse(item.text) for item in written), *pickled_code.trees(slice_.values.codes)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
     _load(trees, written, used, slice_)
     values = [*own_values.restore_code(found, used)]

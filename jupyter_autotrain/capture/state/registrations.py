@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterable
 
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import uses
 from jupyter_autotrain.capture.state.effects import Effect
@@ -27,7 +28,14 @@ def include(effects: Iterable[Effect], slice_: Slice, code: ast.Module) -> None:
         return
     trees = [code, *(ast.parse(item.text) for item in slice_.items.values() if item.how in {"import", "source"})]
     used = uses.of(trees, [slice_.values.modules])
-    slice_.include({str(getattr(effect.node, "name", "")) for effect in registered if effect.path in used})
+    for effect in registered:
+        name = str(getattr(effect.node, "name", ""))
+        if effect.path not in used:
+            continue
+        slice_.include([name])
+        if name in slice_.items and slice_.items[name].how != "source":  # no decorator is run again
+            text = f"{ast.unparse(effect.target)} of {name}: register it in the cell"
+            slice_.differences.append(Difference(DifferenceKind.NOT_CARRIED, text, effect.scope.label))
 
 
 def _is_registration(effect: Effect) -> bool:

@@ -8,10 +8,11 @@ their code travels with the pickle.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from enum import Enum
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
-from typing import Any
+from typing import Any, is_typeddict
 
 from cloudpickle import cloudpickle
 
@@ -26,8 +27,11 @@ def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> tuple[objec
         reduced: What cloudpickle would do.
         home: The module that the notebook's definitions are in.
     """
-    if issubclass(cls, Enum) or cls.__module__ != home:
+    if issubclass(cls, Enum) or cls.__module__ != home or is_typeddict(cls):
         return reduced
+    generic = vars(cls).get("__pydantic_generic_metadata__") or {}
+    if generic.get("origin"):  # a model with its parameters filled in
+        return operator.getitem, (generic["origin"], generic["args"])
     state, slots = reduced[2]
     hidden = (GetSetDescriptorType, MemberDescriptorType)
     own = {name: value for name, value in vars(cls).items() if not isinstance(value, hidden)}
@@ -35,8 +39,7 @@ def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> tuple[objec
     full = {name: value for name, value in own.items() if name != "_abc_impl"} | registered
     _, name, _, kwargs, tracker, _ = cloudpickle._class_getnewargs(cls)  # noqa: SLF001 - it has no public name
     kwargs = {**kwargs, "__qualname__": cls.__qualname__}
-    if "__slots__" in own:
-        kwargs["__slots__"] = own["__slots__"]
+    kwargs |= {name: own[name] for name in ("__slots__", "__orig_bases__") if name in own}
     makers = [base for base in type(cls).__mro__ if base.__module__ != home and "__new__" in vars(base)]
     return make_class, (type(cls), makers[0], name, cls.__bases__, kwargs, tracker), (full, slots), *reduced[3:]
 

@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from types import CodeType
 
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.values.array_layout import ArrayLayout
@@ -35,6 +36,7 @@ class Pickled:
         copies: In which way something in it is only a copy of what is here.
         emptied: Functions whose cached results stay here.
         left_out: Attributes of instances that stay here.
+        codes: The code of functions inside it.
     """
 
     content: bytes = b""
@@ -47,6 +49,7 @@ class Pickled:
     copies: tuple[str, ...] = ()
     emptied: frozenset[str] = frozenset()
     left_out: frozenset[str] = frozenset()
+    codes: frozenset[CodeType] = frozenset()
 
     def parts(self) -> list[int]:
         """The identities of what can change inside, to see what is shared with other names."""
@@ -90,6 +93,7 @@ def dump(value: object, context: PickleContext, stream: PickleStream, *, is_join
         copies=tuple(pickler.layout.copies),
         emptied=frozenset(pickler.emptied),
         left_out=frozenset(pickler.left_out),
+        codes=frozenset(pickler.codes),
     )
 
 

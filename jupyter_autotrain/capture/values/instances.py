@@ -26,8 +26,8 @@ _OWN_WAYS = ("__getstate__", "__reduce__", "__reduce_ex__")
 _COMPARED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 
 
-def reducer_of(kind: type, home: str) -> Callable[[Any], ReducedValue] | None:
-    """Return how instances of a class are pickled; None where pickle's own way will do.
+def reducer_of(kind: type, home: str) -> Callable[[Any, str], ReducedValue] | None:
+    """Return what pickles the instances of a class, given one and `home`; None where pickle's own way will do.
 
     Args:
         kind: The class.
@@ -39,8 +39,11 @@ def reducer_of(kind: type, home: str) -> Callable[[Any], ReducedValue] | None:
         return _exception if isinstance(kind.__init__, types.FunctionType) else None
     if _has_own_way(kind, home):
         return _by_itself
-    is_plain = not _defines(kind.__mro__, *_OWN_WAYS, "__setstate__")
-    return _filled if is_plain and (looking.module_of(kind) == home or _answers(kind)) else None
+    if _defines(kind.__mro__, *_OWN_WAYS, "__setstate__"):
+        return None
+    if _answers(kind):
+        return _filled
+    return _filled_where_shared if looking.module_of(kind) == home else None
 
 
 def _defines(classes: Iterable[type], *names: str) -> bool:
@@ -101,12 +104,12 @@ def _same(one: object, other: object) -> bool:
 # By class
 
 
-def _exception(error: BaseException) -> ReducedValue:
+def _exception(error: BaseException, _home: str) -> ReducedValue:
     """An exception, without calling its class: that may take other arguments than its base."""
     return copyreg.__newobj__, (type(error), *error.args), vars(error) or None  # type: ignore[attr-defined]  # it is there
 
 
-def _by_itself(value: object) -> ReducedValue:
+def _by_itself(value: object, _home: str) -> ReducedValue:
     """An instance that the notebook's own code pickles.
 
     Raises:
@@ -119,10 +122,13 @@ def _by_itself(value: object) -> ReducedValue:
     return (*reduced, _FILL) if is_plain else reduced
 
 
-def _filled(value: object) -> ReducedValue:
-    """An instance whose `__dict__` is known elsewhere too, or whose class would be asked for attributes too early."""
-    if not _answers(type(value)) and _holders(value) <= _ALONE:
-        return None
+def _filled_where_shared(value: object, home: str) -> ReducedValue:
+    """An instance whose `__dict__` may be known elsewhere too."""
+    return None if _holders(value) <= _ALONE else _filled(value, home)
+
+
+def _filled(value: object, _home: str) -> ReducedValue:
+    """An instance that gets its very `__dict__`, without code of its class, which would run too early."""
     reduced: tuple[Any, ...] = value.__reduce_ex__(_PROTOCOL)  # type: ignore[assignment]  # a class without its own way
     make, arguments, state, *rest = reduced
     attributes = looking.own_attributes(value)
@@ -143,23 +149,36 @@ class _Alone:
 _ALONE = _holders(_Alone())
 
 
-def _method(method: types.MethodType) -> ReducedValue:
-    """A bound method, by its name where its object still has it under that name."""
+def _classes(owner: object) -> tuple[type, ...]:
+    own = owner.__mro__ if isinstance(owner, type) else ()
+    return (*own, *type(owner).__mro__)
+
+
+def _method(method: types.MethodType, home: str) -> ReducedValue:
+    """A bound method of a library's class, by its name where its object still has it under that name.
+
+    A class of the notebook may itself be in the making when its methods are.
+    """
     owner = method.__self__
-    name = looking.attribute(method.__func__, "__name__", "")
-    found = inspect.getattr_static(owner, str(name), None)
+    name = str(looking.attribute(method.__func__, "__name__", ""))
+    holder = next((one for one in _classes(owner) if name in vars(one)), None)
+    if holder is None or looking.module_of(holder) == home:
+        return None
+    module = sys.modules.get(looking.module_of(holder))
+    found = inspect.getattr_static(owner, name, None)
     is_its_own = looking.attribute(found, "__func__", found) is method.__func__
-    return (getattr, (owner, name)) if is_its_own else None
+    is_importable = looking.attribute(module, holder.__name__) is holder
+    return (getattr, (owner, name)) if is_its_own and is_importable else None
 
 
-def _code(code: types.CodeType) -> ReducedValue:
+def _code(code: types.CodeType, _home: str) -> ReducedValue:
     """Code without the name that a kernel gives its cell: a file of its process, which no two kernels would share."""
     if not PurePath(code.co_filename).parent.name.startswith("ipykernel_"):
         return None
     return cloudpickle._code_reduce(code.replace(co_filename="<cell>"))  # type: ignore[no-any-return]  # noqa: SLF001 - it has no public name
 
 
-def _cell(cell: types.CellType) -> ReducedValue:
+def _cell(cell: types.CellType, _home: str) -> ReducedValue:
     """An empty cell, filled once it exists: a function may well be in its own cell."""
     try:
         state = (None, {"cell_contents": cell.cell_contents})
@@ -168,21 +187,21 @@ def _cell(cell: types.CellType) -> ReducedValue:
     return types.CellType, (), state
 
 
-def _view(make: Callable[..., object]) -> Callable[[object], ReducedValue]:
+def _view(make: Callable[..., object]) -> Callable[[object, str], ReducedValue]:
     """What shows a dictionary as it is at any time: made again upon that dictionary."""
-    return lambda view: (make, tuple(gc.get_referents(view)))
+    return lambda view, _home: (make, tuple(gc.get_referents(view)))
 
 
 _ORDERED = OrderedDict[str, str]()
-_BY_TYPE: Mapping[type, Callable[[Any], ReducedValue]] = {
-    types.MethodType: _method,
+_BY_TYPE: Mapping[type, Callable[[Any, str], ReducedValue]] = {
     types.CellType: _cell,
+    types.MethodType: _method,
     types.CodeType: _code,
     types.MappingProxyType: _view(types.MappingProxyType),
     **{
         type(view(made())): _view(view) for made in (dict, OrderedDict) for view in (made.keys, made.values, made.items)
     },
-    typing.NewType: lambda made: (typing.NewType, (made.__name__, made.__supertype__)),
-    typing.ParamSpec: lambda made: (typing.ParamSpec, (made.__name__,)),
-    typing.TypeVarTuple: lambda made: (typing.TypeVarTuple, (made.__name__,)),
+    typing.NewType: lambda made, _home: (typing.NewType, (made.__name__, made.__supertype__)),
+    typing.ParamSpec: lambda made, _home: (typing.ParamSpec, (made.__name__,)),
+    typing.TypeVarTuple: lambda made, _home: (typing.TypeVarTuple, (made.__name__,)),
 }

@@ -100,6 +100,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         self.modules = set[str]()
         self.emptied = set[str]()
         self.left_out = set[str]()
+        self.codes = set[types.CodeType]()
         module = sys.modules.get(self._home)
         main = _MainGlobals()
         self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
@@ -185,6 +186,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         if not isinstance(reduced, tuple) or len(reduced) < 3:
             return reduced
         make, arguments, (state, slots), *rest = reduced
+        self.codes.add(function.__code__)
         self.uses.update(code_names(function.__code__) & set(self._namespace))
         # The very cells go along, so that functions of one factory still share their variables.
         arguments = (*arguments[:-1], function.__closure__)
@@ -202,7 +204,7 @@ def _reducer(kind: type, home: str) -> Reducer:
     if looking.module_of(kind).partition(".")[0] == "pandas":
         return reduce_table_part
     alone = instances.reducer_of(kind, home)
-    return _by_pickle if alone is None else lambda value, _: alone(value)
+    return _by_pickle if alone is None else lambda value, _: alone(value, home)
 
 
 def _by_pickle(_value: object, _places: ArrayLayout) -> ReducedValue:

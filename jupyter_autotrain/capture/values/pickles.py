@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import CodeType
 
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
@@ -54,6 +55,12 @@ class PickledValues:
     def modules(self) -> frozenset[str]:
         """Modules that classes and functions inside the pickles are imported from."""
         return frozenset[str]().union(*(pickled.modules for pickled in self.pickles.values()))
+
+    @property
+    def codes(self) -> list[CodeType]:
+        """The code of the functions inside the pickles, in the order of their text."""
+        found = {code for pickled in self.pickles.values() for code in pickled.codes}
+        return sorted(found, key=lambda code: (code.co_filename, code.co_firstlineno, code.co_name))
 
     def waiting(self) -> list[str]:
         """Names that travel as data and are not pickled yet."""
