@@ -114,7 +114,8 @@ class TrackedJob:
 
     def ended_from_outside(self) -> bool:
         """Whether somebody else has ended one of its nodes, or the kernel a process of it, and it does not know why."""
-        return any(_ended_from_outside(node.status() or {}) for node in self.collected.nodes)
+        counted = self.collected.nodes[:1] if self.is_elastic else self.collected.nodes
+        return any(was_ended_from_outside(node.status() or {}) for node in counted)
 
     def has_ended(self) -> bool:
         """Whether all that its pods have said has come."""
@@ -123,7 +124,8 @@ class TrackedJob:
         return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
 
 
-def _ended_from_outside(status: Mapping[str, object]) -> bool:
+def was_ended_from_outside(status: Mapping[str, object]) -> bool:
+    """Return whether a supervisor was told to end, or its rank was killed, and it does not know why."""
     if status.get("state") == str(TrialState.PREEMPTED):
         return True
     is_killed = status.get("state") == str(TrialState.FAILED) and status.get("signal") == signal.SIGKILL

@@ -13,7 +13,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 
 _METADATA = ("name", "namespace", "uid", "labels", "annotations", "creationTimestamp", "deletionTimestamp")
 _OWNER = ("name", "uid")
-_SPEC = ("nodeName", "schedulingGates")
+_SPEC = ("nodeName", "schedulingGates", "schedulerName")
 _STATUS = ("phase", "reason", "message")
 _CONTAINER = ("name", "image", "resources")
 _CONTAINER_STATUS = ("name", "image", "state", "lastState")

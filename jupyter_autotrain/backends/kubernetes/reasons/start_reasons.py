@@ -8,6 +8,7 @@ from typing import Final
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import Obstacle, WorkloadState
+from jupyter_autotrain.backends.kubernetes.options.option_defaults import VOLCANO
 from jupyter_autotrain.backends.kubernetes.reasons import container_reasons, queue_reasons, scheduling_reasons
 from jupyter_autotrain.backends.kubernetes.reasons.container_reasons import short
 from jupyter_autotrain.core.json import JsonObject
@@ -15,6 +16,7 @@ from jupyter_autotrain.core.states import TrialState
 
 _REFUSED_EVENTS: Final = frozenset({"FailedCreate", "FailedCreatePod", "TrainJobResourcesCreationFailed"})
 _VOLUME_EVENTS: Final = frozenset({"FailedMount", "FailedAttachVolume", "FailedMapVolume", "ProvisioningFailed"})
+_DEFAULT_SCHEDULER: Final = "default-scheduler"
 _SANDBOX_EVENT: Final = "FailedCreatePodSandBox"
 
 
@@ -36,7 +38,7 @@ def preparing(
     told = [state for state in (*of_pods, _of_events(events, pods)) if state is not None]
     if told:
         return max(told, key=lambda state: state.obstacle)
-    return _waits(_starting(pods)) if pods else _waits(otherwise, Obstacle.FAULT)
+    return _starting(pods) if pods else _waits(otherwise, Obstacle.FAULT)
 
 
 def _waits(reason: str, obstacle: Obstacle = Obstacle.NONE) -> WorkloadState:
@@ -108,11 +110,16 @@ def told_at(event: JsonObject) -> str:
     return text(event, "lastTimestamp") or text(event, "eventTime") or text(event, "metadata", "creationTimestamp")
 
 
-def _starting(pods: Sequence[JsonObject]) -> str:
+def _starting(pods: Sequence[JsonObject]) -> WorkloadState:
     pending = [pod for pod in pods if pod_view.phase(pod) in {"", "Pending"}]
     if not pending:
-        return ""
+        return _waits("")
     nodes = sorted({text(pod, "spec", "nodeName") for pod in pending} - {""})
     if not nodes:
-        return "waits for the scheduler to look at it"
-    return f"is being started on {', '.join(nodes)}: its image is pulled, its volumes are mounted"
+        scheduler = text(pending[0], "spec", "schedulerName")
+        named = f" {scheduler}" if scheduler not in {"", _DEFAULT_SCHEDULER} else ""
+        # Volcano does not look at pods before it admits their group; of others there is none, or it does not run.
+        obstacle = Obstacle.NONE if scheduler == VOLCANO else Obstacle.FAULT
+        return _waits(f"waits for the scheduler{named} to look at it", obstacle)
+    told = f"is being started on {', '.join(nodes)}: its image is pulled, its volumes are mounted"
+    return _waits(told)

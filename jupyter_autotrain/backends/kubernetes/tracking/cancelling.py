@@ -57,6 +57,8 @@ class Canceller:
 
     def _cleared(self, job: TrackedJob) -> str:
         """Have the objects of a trial that has ended be gone; gives what is not known to be."""
+        if job.is_pooled:  # its pod runs others, and is nobody's to delete
+            return ""
         try:
             if fault := self._tracker.view.wait_until_listed(job):
                 return fault

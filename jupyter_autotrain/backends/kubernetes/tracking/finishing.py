@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode
-from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
+from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, was_ended_from_outside
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
 from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
@@ -77,11 +77,9 @@ class JobFinisher:
 
     def _from_outside(self, job: TrackedJob) -> WorkloadState | None:
         """What was done to a trial from outside, as far as the cluster tells."""
+        if known := self._out_of_memory(job) or self._taken(job):
+            return known
         pods = self._view.pods_of(job)
-        if told := trial_reasons.out_of_memory(pods):
-            return WorkloadState(TrialState.FAILED, told)
-        if taken := self._taken(job):
-            return taken
         if not self._view.is_listed(job):
             return None
         state = self._state(job)
@@ -164,9 +162,7 @@ class JobFinisher:
         is_told = job.has_ended() or not job.workload.rescales  # else it may be the end of pods that others followed
         if is_told and all(status.state.is_final for status in counted):
             ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
-            found = {**ended.detail, "state": str(ended.state), "reason": ended.reason}
-            if job.ended_from_outside() or self._is_of_several_that_lost_one(job):
-                found = {**found, **self._by_the_cluster(job, ended)}
+            found = {**ended.detail, **self._explained(job, ended)}
         else:
             first = own[0].detail or {"supervisor": list(NOBODY)}
             state = self._taken(job) or self._state(job)
@@ -178,21 +174,32 @@ class JobFinisher:
             found = {**found, "state": str(TrialState.CANCELLED), "reason": "Cancelled on request."}
         return {**found, "supervisor": found.get("supervisor") or list(NOBODY)}
 
-    def _is_of_several_that_lost_one(self, job: TrackedJob) -> bool:
-        """Whether the cluster took one of the nodes that need each other: then it is why the others failed."""
-        return job.nodes > 1 and not job.is_elastic and self._taken(job) is not None
+    def _out_of_memory(self, job: TrackedJob) -> WorkloadState | None:
+        told = trial_reasons.out_of_memory(self._view.pods_of(job))
+        return WorkloadState(TrialState.FAILED, told) if told else None
 
     def _taken(self, job: TrackedJob) -> WorkloadState | None:
         """What the cluster did to a pod."""
         return trial_reasons.from_outside(self._view.pods_of(job)) or job.disruption
 
-    def _by_the_cluster(self, job: TrackedJob, ended: JobStatus) -> Status:
-        """Why a trial was ended from outside, where the cluster says more than the trial can know."""
-        state = self._from_outside(job)
+    def _explained(self, job: TrackedJob, ended: JobStatus) -> Status:
+        """State and reason of the end of a trial: those of the cluster where it says more than the trial can know."""
+        state = self._why(job, ended)
         if state is None:
-            return {}
+            return {"state": str(ended.state), "reason": ended.reason}
         limits = _limits(ended.detail) if state.state is TrialState.FAILED else ""
         return {"state": str(state.state), "reason": state.reason + limits}
+
+    def _why(self, job: TrackedJob, ended: JobStatus) -> WorkloadState | None:
+        """Why a trial was ended from outside; None where it ended by itself, or nobody says why."""
+        if ended.state in _BY_OTHERS:
+            return self._from_outside(job)
+        if ended.state is not TrialState.FAILED:
+            return None
+        if was_ended_from_outside({**ended.detail, "state": str(ended.state)}):  # a rank was killed
+            return self._out_of_memory(job) or self._taken(job)
+        needs_all = job.nodes > 1 and not job.is_elastic
+        return self._taken(job) if needs_all else None  # without one node the others fail
 
     @staticmethod
     def _node_status(job: TrackedJob, number: int) -> JobStatus:

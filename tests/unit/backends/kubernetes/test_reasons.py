@@ -140,6 +140,21 @@ def test_a_pod_that_is_being_started_says_where():
     assert waits() == ""
 
 
+@pytest.mark.parametrize(
+    ("scheduler", "text", "obstacle"),
+    [
+        ("default-scheduler", "waits for the scheduler to look at it", Obstacle.FAULT),
+        ("absent", "waits for the scheduler absent to look at it", Obstacle.FAULT),
+        ("volcano", "waits for the scheduler volcano to look at it", Obstacle.NONE),
+    ],
+)
+def test_a_scheduler_that_does_not_look_at_a_pod_is_named(scheduler, text, obstacle):
+    unseen = pod()
+    unseen["spec"]["schedulerName"] = scheduler
+    state = start_reasons.preparing([unseen])
+    assert (state.reason, state.obstacle) == (text, obstacle)
+
+
 def test_of_several_pods_it_says_how_many_have_begun():
     text = waits(pod("Running"), pod(conditions=unschedulable("0/1 nodes are available: 1 Insufficient memory.")))
     assert text.endswith("; 1 of its 2 pods have begun")
