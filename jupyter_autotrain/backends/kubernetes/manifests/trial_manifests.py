@@ -8,8 +8,7 @@ from typing import cast
 
 from jupyter_autotrain.backends.kubernetes.manifests import patching, suspension
 from jupyter_autotrain.backends.kubernetes.objects.object_types import POD_GROUP
-from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
-from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
+from jupyter_autotrain.backends.kubernetes.objects.workload import VOLCANO, Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.reasons import trial_reasons
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 
@@ -57,7 +56,7 @@ def manifests(workload: Workload, request: WorkloadRequest) -> Manifests:
 
 def is_volcano(options: JsonObject) -> bool:
     """True where the pods of a trial are a PodGroup of Volcano."""
-    return options.get("scheduler") == defaults.VOLCANO
+    return options.get("scheduler") == VOLCANO
 
 
 def pod_group(request: WorkloadRequest) -> JsonObject:

@@ -15,6 +15,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
 
 CONTAINER = "trial"  # of the template; workloads whose controller wants another name rename it
+VOLCANO = "volcano"  # the scheduler whose queues are PodGroups; every other queue is one of Kueue
 # Variables of pods that a manifest sets where the controller of its kind sets none; see `NodeVariables`.
 RANK_VARIABLE = "AUTOTRAIN_NODE_RANK"
 OFFSET_VARIABLE = "AUTOTRAIN_NODE_RANK_OFFSET"

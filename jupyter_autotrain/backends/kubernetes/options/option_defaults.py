@@ -11,4 +11,3 @@ START_TIMEOUT_S = 600.0
 REUSE_IDLE_S = 60.0
 TASK_ROLE = "worker"
 BARRIER_IMAGE = "frameworkcontroller/frameworkbarrier"
-VOLCANO = "volcano"  # the scheduler whose queues are PodGroups; every other queue is one of Kueue

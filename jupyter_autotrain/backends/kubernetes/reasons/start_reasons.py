@@ -7,8 +7,7 @@ from typing import Final
 
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, text
-from jupyter_autotrain.backends.kubernetes.objects.workload import Obstacle, WorkloadState
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import VOLCANO
+from jupyter_autotrain.backends.kubernetes.objects.workload import VOLCANO, Obstacle, WorkloadState
 from jupyter_autotrain.backends.kubernetes.reasons import container_reasons, queue_reasons, scheduling_reasons
 from jupyter_autotrain.backends.kubernetes.reasons.container_reasons import short
 from jupyter_autotrain.core.json import JsonObject

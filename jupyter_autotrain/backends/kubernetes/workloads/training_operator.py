@@ -18,12 +18,12 @@ from jupyter_autotrain.backends.kubernetes.objects.pod_containers import (
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
     FIRST_ADDRESS_VARIABLE,
     RANK_VARIABLE,
+    VOLCANO,
     NodeVariables,
     ObjectType,
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
 from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.states import TrialState
@@ -70,7 +70,7 @@ def run_policy(request: WorkloadRequest, backoff_limit: int | None = None) -> Js
     ttl_s = options.get("ttl")
     if isinstance(ttl_s, int | float):
         policy["ttlSecondsAfterFinished"] = round(ttl_s)
-    if options.get("scheduler") == defaults.VOLCANO:
+    if options.get("scheduler") == VOLCANO:
         policy["schedulingPolicy"] = _scheduling(request)
     return policy
 
