@@ -10,6 +10,7 @@ import { placesPlugin } from './places/plugin';
 import { sidebarPlugin } from './sidebar/plugin';
 import { preferencesPlugin } from './sidebar/preferences_plugin';
 import { summaryPlugin } from './summary/plugin';
+import { tablePlugin } from './table/plugin';
 
 export default [
   homePlugin,
@@ -17,6 +18,7 @@ export default [
   actionsPlugin,
   preferencesPlugin,
   sidebarPlugin,
+  tablePlugin,
   panelPlugin,
   comparePlugin,
   headerPlugin,

@@ -8,11 +8,10 @@ import { keepView } from '../src/sidebar/kept_view';
 import { ListModel } from '../src/sidebar/list_model';
 import { Preferences } from '../src/sidebar/preferences';
 import { TreeModel } from '../src/sidebar/tree_model';
-import { experiment } from './experiments';
+import { experiment, listOf } from './experiments';
 import { FakeChanges } from './fakes';
 
-const COUNTS = { groups: { running: 1, queued: 0, done: 0 }, notebooks: {}, tags: [], last_change_id: 1 };
-const LIST = { ...COUNTS, total: 1, manager: { alive: true }, experiments: [experiment({ id: 'e1' })] };
+const LIST = listOf([experiment({ id: 'e1' })]);
 
 /** Settings as JupyterLab has read them. */
 function settings(values: Record<string, unknown>): ISettingRegistry.ISettings {

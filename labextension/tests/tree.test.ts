@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { tagsIn } from '../src/sidebar/editor';
-import { NOTHING, extended, kept, neighbour, only, toggled } from '../src/sidebar/picked';
+import { NOTHING, extended, kept, neighbour, only, selected, toggled } from '../src/sidebar/picked';
 import { orderOf } from '../src/sidebar/preferences';
 import { Selection } from '../src/actions/selection';
 import { fileName, sections, visibleRows } from '../src/sidebar/sections';
 import { TreeModel } from '../src/sidebar/tree_model';
-import { experiment } from './experiments';
+import { experiment, listOf } from './experiments';
 
 const RUNNING = experiment({ id: 'r', group: 'running', notebook: '/notebooks/a.ipynb' });
 const DONE = experiment({ id: 'd', group: 'done', notebook: '/notebooks/b.ipynb' });
@@ -58,6 +58,29 @@ test('single rows are added and taken away', () => {
   assert.deepEqual(toggled(two, 'section:done').chosen, ['d', 'r']);
 });
 
+test('going to a row chooses none: five that are ticked after it are five', () => {
+  let picked = only('x');
+  for (const id of ['a', 'b', 'c', 'd', 'e']) picked = toggled(picked, id);
+  assert.deepEqual(selected(picked), ['a', 'b', 'c', 'd', 'e']);
+  assert.deepEqual(selected(only('x')), ['x']);
+  assert.deepEqual(selected(only('section:done')), []);
+});
+
+test('of two lists the one that was used last selects, also when the other one is loaded again', () => {
+  const selection = new Selection();
+  const [used, other] = [new TreeModel(selection), new TreeModel(selection)];
+  for (const tree of [used, other]) tree.take(listOf([RUNNING, DONE]), 'state');
+  other.pick(only('d'));
+  used.pick(only('r'));
+  other.take(listOf([DONE]), 'state');
+  assert.deepEqual(
+    selection.experiments.map(({ id }) => id),
+    ['r'],
+  );
+  used.take(listOf([DONE]), 'state');
+  assert.deepEqual(selection.experiments, []);
+});
+
 test('the focus stays within the rows', () => {
   assert.equal(neighbour(only('r'), -5, ROWS), 'section:running');
   assert.equal(neighbour(only('d'), 1, ROWS), 'd');
@@ -72,14 +95,12 @@ test('what is no longer listed is no longer chosen', () => {
 
 test('what is typed of tags and note stays when the list is loaded again', () => {
   const tree = new TreeModel(new Selection());
-  const groups = { running: 1, queued: 0, done: 0 };
-  const list = { total: 1, groups, notebooks: {}, tags: [], last_change_id: 1, manager: { alive: true } };
   const shown = { ...RUNNING, tags: ['paper'], note: 'short' };
-  tree.take({ ...list, experiments: [shown] }, 'state');
+  tree.take(listOf([shown]), 'state');
   tree.edit('r');
   assert.deepEqual(tree.draft, { id: 'r', tags: 'paper', note: 'short' });
   tree.draft.note = 'longer';
-  tree.take({ ...list, experiments: [{ ...shown, group: 'done' }] }, 'state');
+  tree.take(listOf([{ ...shown, group: 'done' }]), 'state');
   assert.equal(tree.draft.note, 'longer');
   tree.endEdit();
   assert.equal(tree.draft, null);

@@ -39,6 +39,7 @@ _IS_KEPT = """() => Object.values(JSON.parse(sessionStorage['jupyter-autotrain:e
 def shown_sidebar(page: Any, server: Server) -> Iterator[Any]:
     """The sidebar over an empty home, as it begins, in a page that earlier tests may have used."""
     if server.forget_preferences() or page.evaluate(_IS_KEPT):
+        page.goto(f"{server.url}/api/status?token={server.token}")  # there nothing writes what is cleared again
         page.evaluate("() => sessionStorage.clear()")
         open_empty(page, server)
     while page.get_by_role("dialog").count():
@@ -59,6 +60,30 @@ def group(sidebar: Any, name: str) -> Any:
 def item(sidebar: Any, name: str) -> Any:
     """The row of one experiment."""
     return sidebar.locator(".jp-Autotrain-item").filter(has_text=name)
+
+
+def head_button(sidebar: Any, name: str) -> Any:
+    """A button of the line above the list, whose name begins so."""
+    return sidebar.get_by_role("toolbar", name="Filter and order").get_by_role("button", name=re.compile(f"^{name}"))
+
+
+def choose(sidebar: Any, button: str, option: str) -> None:
+    """Choose from the menu of a button above the list."""
+    head_button(sidebar, button).click()
+    menu_item(sidebar.page, option).click()
+
+
+def menu_item(page: Any, text: str) -> Any:
+    """What can be chosen in the menu that is open."""
+    return page.locator(".lm-Menu-item").filter(has=page.get_by_text(text, exact=True))
+
+
+def filter_by(sidebar: Any, text: str) -> None:
+    """Type into the filter, which is opened where it is closed."""
+    box = sidebar.get_by_label("Filter by name")
+    if not box.count():
+        head_button(sidebar, "Filter").click()
+    box.fill(text)
 
 
 def add(store: Store, experiment_id: str, name: str, values: Any = (), state: Any = None, notebook: str = "") -> None:

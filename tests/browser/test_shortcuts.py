@@ -34,7 +34,7 @@ REFUSALS = [
     ("T", "over", "told-over: there is nothing to retry"),
     ("U", "broken", "told-broken: there is nothing to resume"),
     ("Delete", "going", "told-going: only what has ended can be deleted. Stop it first"),
-    ("C", "over", "1 chosen, 2 to 20 can be compared."),
+    ("C", "over", "Choose 2 to 20 experiments to compare"),
 ]
 OTHERS = {"Alt+Shift+X", "Enter", "F2", "C"}
 
@@ -86,7 +86,7 @@ def test_a_key_that_does_nothing_says_why(sidebar, store):
     first.focus()
     first.press("Shift+ArrowUp")
     page.keyboard.press("F2")
-    toasts.until_told("2 chosen, tags and note are edited of one.")
+    toasts.until_told("Tags and note are edited one experiment at a time; 2 are chosen.")
     assert page.get_by_role("dialog").count() == 0
 
 

@@ -13,10 +13,14 @@ from playwright.sync_api import expect
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.lab_page import DARK, LIGHT, in_theme, picture
-from tests.browser.sidebar_page import add, group, item
+from tests.browser.sidebar_page import add, choose, filter_by, group, head_button, item, menu_item
 
 pytestmark = pytest.mark.browser
 
+# What of the rows is wider than its place.
+CUT = """(region) => [...region.querySelectorAll('.jp-Autotrain-item, .jp-Autotrain-item *')]
+    .filter((part) => part.scrollWidth > part.clientWidth + 1 && getComputedStyle(part).display !== 'inline')
+    .map((part) => part.outerHTML)"""
 SCRIPT = "<img src=x onerror=document.body.remove()>"
 
 
@@ -27,16 +31,20 @@ def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
     add(store, "s3", "flown birds", [0.25], TrialState.SUCCEEDED)
     for title, name in (("Queued", "sleeping cats"), ("Running", "running dogs"), ("Done", "flown birds")):
         group(sidebar, title).get_by_text(name).wait_for()
-    sidebar.get_by_text("0.5 acc (last)").wait_for()
+    sidebar.get_by_text("acc (last) 0.5").wait_for()
     sidebar.get_by_text("The manager does not run").wait_for()
-    sidebar.get_by_label("Filter by name").fill("DOG")
+    expect(sidebar.get_by_label("Filter by name")).to_have_count(0)
+    filter_by(sidebar, "DOG")
     expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(1)
-    sidebar.get_by_label("Filter by name").fill("")
+    sidebar.page.keyboard.press("Escape")
+    expect(sidebar.get_by_label("Filter by name")).to_have_count(0)
+    expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(3)
     store.change_state("s2", 1, TrialState.FAILED, time.time(), reason="broken")
     store.close_experiment("s2", time.time())
     group(sidebar, "Done").get_by_text("running dogs").wait_for()
-    facts = sidebar.locator(".jp-Autotrain-facts", has_text="failed")
-    expect(facts).to_have_attribute("title", re.compile("^failed · 1/2 · .* · broken$"))
+    expect(item(sidebar, "running dogs")).to_contain_text(re.compile(r"failed · .*1/2 · took .* · just now"))
+    expect(item(sidebar, "running dogs")).to_have_attribute("title", re.compile("failed: broken\nSubmitted "))
+    expect(item(sidebar, "flown birds")).not_to_contain_text("succeeded")
     store.annotate_experiment("s2", note="a note that is longer than a row of the sidebar is wide")
     sidebar.get_by_title("a note that is longer than a row of the sidebar is wide").wait_for()
     store.delete_experiment("s3")
@@ -50,9 +58,10 @@ def test_what_runs_is_listed_however_many_newer_ones_have_ended(sidebar, store):
     expect(group(sidebar, "Done")).to_have_attribute("aria-label", "Done 55")
     group(sidebar, "Running").get_by_text("old cats").wait_for()
     expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(50)
-    sidebar.get_by_label("Group", exact=True).select_option("By notebook")
+    choose(sidebar, "Groups", "By notebook")
     expect(group(sidebar, "busy.ipynb")).to_have_attribute("aria-label", "busy.ipynb 56")
-    sidebar.get_by_label("Group", exact=True).select_option("By state")
+    expect(item(sidebar, "newer 54")).to_contain_text("succeeded")
+    choose(sidebar, "Groups", "By state")
     group(sidebar, "Running").get_by_text("old cats").wait_for()
 
 
@@ -64,9 +73,7 @@ def test_what_is_left_of_a_running_experiment_is_estimated_from_the_trials_that_
         store.change_state("s7", 1, state, now_s - 100)
     store.change_state("s7", 1, TrialState.SUCCEEDED, now_s)
     # Three more of a hundred seconds, one after the other, and what has passed since on a loaded machine.
-    expect(item(sidebar, "estimated")).to_contain_text(
-        re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left$", re.MULTILINE)
-    )
+    expect(item(sidebar, "estimated")).to_contain_text(re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left · 1 min ago"))
 
 
 def test_a_name_with_markup_is_shown_as_text(sidebar, store):
@@ -82,6 +89,53 @@ def test_the_sidebar_follows_the_theme(sidebar, store, theme):
     with in_theme(sidebar.page, theme):
         sidebar.get_by_text("finished").wait_for()
         picture(sidebar.page, f"sidebar-{theme.split()[-1].lower()}")
+
+
+def test_nothing_of_a_row_is_cut_in_a_narrow_sidebar(sidebar, store):
+    name = "a-name-that-is-far-longer-than-a-narrow-sidebar-is-wide"
+    add(store, "w1", name, [0.125, 0.25, 0.5], TrialState.SUCCEEDED)
+    add(store, "w2", "running", [0.125, 0.25, 0.5])
+    item(sidebar, name).wait_for()
+    width = sidebar.evaluate("(element) => element.getBoundingClientRect().width")
+    try:
+        for width_px in (250, 400):
+            set_width(sidebar, width_px)
+            assert sidebar.evaluate(CUT) == []
+            buttons = sidebar.get_by_role("toolbar", name="Filter and order").get_by_role("button")
+            tops = buttons.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().top)")
+            assert len(tops) == 6
+            assert len(set(tops)) == 1
+            picture(sidebar.page, f"sidebar-{width_px}")
+    finally:
+        set_width(sidebar, width)
+
+
+def set_width(sidebar, width_px):
+    """Make the sidebar so wide."""
+    sidebar.evaluate(
+        """(element, width) => {
+            const split = window.jupyterapp.shell._hsplitPanel;
+            const all = split.node.getBoundingClientRect().width;
+            split.setRelativeSizes([width, all - width, 0]);
+        }""",
+        width_px,
+    )
+    sidebar.page.wait_for_function(
+        "([id, width]) => Math.abs(document.getElementById(id).getBoundingClientRect().width - width) < 2",
+        arg=["jp-autotrain-experiments", width_px],
+    )
+
+
+def test_the_buttons_above_the_list_are_one_stop_of_tab_with_arrows_between_them(sidebar):
+    page = sidebar.page
+    head_button(sidebar, "Filter").focus()
+    page.keyboard.press("ArrowRight")
+    expect(head_button(sidebar, "Tags")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    expect(menu_item(page, "Newest")).to_have_attribute("aria-checked", "true")
+    page.keyboard.press("Escape")
+    expect(head_button(sidebar, "Order: Newest")).to_be_focused()
 
 
 def test_from_a_row_in_the_store_to_the_sidebar(sidebar, store, capsys):

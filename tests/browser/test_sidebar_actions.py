@@ -12,7 +12,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from tests.browser.jupyter_lab import until_layout_saved
 from tests.browser.lab_page import run_command
-from tests.browser.sidebar_page import add, end, group, item
+from tests.browser.sidebar_page import add, choose, end, filter_by, group, head_button, item
 
 pytestmark = pytest.mark.browser
 
@@ -38,10 +38,10 @@ def test_tags_and_a_note_are_edited_in_place_and_filter_the_list(sidebar, store)
     cats.get_by_text(SCRIPT).wait_for()
     item(sidebar, "dogs").wait_for()
     assert store.annotations()["a1"].tags == ("paper", "baseline")
-    sidebar.get_by_label("Tag", exact=True).select_option("paper")
+    choose(sidebar, "Tags", "#paper")
     item(sidebar, "dogs").wait_for(state="detached")
     assert cats.is_visible()
-    sidebar.get_by_label("Tag", exact=True).select_option("")
+    sidebar.get_by_role("button", name="#paper: show all tags").click()
     item(sidebar, "dogs").wait_for()
 
 
@@ -49,8 +49,8 @@ def test_the_list_is_grouped_sorted_and_folded_and_stays_so_after_a_reload(sideb
     add(store, "b1", "foxes", [0.5], TrialState.SUCCEEDED, notebook="/notebooks/animals.ipynb")
     add(store, "b2", "oaks", [0.25], TrialState.SUCCEEDED, notebook="/notebooks/plants.ipynb")
     add(store, "b3", "wolves", [0.75], TrialState.SUCCEEDED, notebook="/notebooks/animals.ipynb")
-    prefer(sidebar, "Group", "notebook")
-    prefer(sidebar, "Order", "best")
+    prefer(sidebar, "Groups", "By notebook")
+    prefer(sidebar, "Order", "Best value")
     animals = group(sidebar, "animals.ipynb")
     expect(sidebar.locator(".jp-Autotrain-name")).to_have_text(["wolves", "foxes", "oaks"])
     animals.press("ArrowLeft")
@@ -59,28 +59,29 @@ def test_the_list_is_grouped_sorted_and_folded_and_stays_so_after_a_reload(sideb
     sidebar.page.reload()
     item(sidebar, "oaks").wait_for()
     expect(animals).to_have_attribute("aria-expanded", "false")
-    expect(sidebar.get_by_label("Order", exact=True)).to_have_value("best")
+    expect(head_button(sidebar, "Order: Best value")).to_be_visible()
     animals.press("ArrowRight")
     expect(sidebar.locator(".jp-Autotrain-name")).to_have_text(["wolves", "foxes", "oaks"])
 
 
-def test_the_order_is_reversed_and_turned_back_by_a_button(sidebar, store):
+def test_the_order_is_reversed_and_turned_back_by_the_menu(sidebar, store):
     for number, name in enumerate(["eldest", "middle", "newest"]):
         add(store, f"o{number}", name)
     names = sidebar.locator(".jp-Autotrain-name")
-    reverse = sidebar.get_by_role("button", name="Reverse the order")
     expect(names).to_have_text(["newest", "middle", "eldest"])
-    for pressed, told in (("true", ["eldest", "middle", "newest"]), ("false", ["newest", "middle", "eldest"])):
-        with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
-            reverse.click()
-        expect(reverse).to_have_attribute("aria-pressed", pressed)
+    for order, told in (
+        ("Order: Newest, reversed", ["eldest", "middle", "newest"]),
+        ("Order: Newest", ["newest", "middle", "eldest"]),
+    ):
+        prefer(sidebar, "Order", "Reverse the order")
+        expect(head_button(sidebar, f"{order}$")).to_be_visible()
         expect(names).to_have_text(told)
 
 
-def prefer(sidebar, label, option):
+def prefer(sidebar, button, option):
     """Choose an option of the list; returns when the server keeps it."""
     with sidebar.page.expect_response(re.compile("/lab/api/settings/jupyter-autotrain")):
-        sidebar.get_by_label(label, exact=True).select_option(option)
+        choose(sidebar, button, option)
 
 
 def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead(sidebar, store, server):
@@ -119,8 +120,22 @@ def test_the_command_of_the_palette_compares_what_is_chosen_in_the_list(sidebar,
     expect(names).to_have_text(["compared-a", "compared-b"])
 
 
+def test_a_run_that_was_opened_is_not_compared_with_those_that_are_ticked_after_it(sidebar, store):
+    for number in range(6):
+        add(store, f"t{number}", f"ticked-{number}", [0.5], TrialState.SUCCEEDED)
+    page = sidebar.page
+    item(sidebar, "ticked-5").click()
+    page.locator(".jp-Autotrain-panel").wait_for()
+    for number in range(5):
+        item(sidebar, f"ticked-{number}").locator(".jp-Autotrain-facts").click(modifiers=["Control"])
+    sidebar.get_by_text("5 chosen").wait_for()
+    sidebar.get_by_role("button", name="Compare").click()
+    names = page.get_by_role("region", name="Results").get_by_role("rowheader")
+    expect(names).to_have_text([f"ticked-{number}" for number in range(5)])
+
+
 def test_the_button_above_the_list_shows_the_places(sidebar):
-    sidebar.get_by_role("button", name="Places", exact=True).click()
+    head_button(sidebar, "Where trials can run").click()
     places = sidebar.page.get_by_role("region", name="Places")
     expect(places.get_by_role("region", name="local", exact=True)).to_contain_text("Usable")
 
@@ -130,8 +145,9 @@ def test_all_controls_above_the_list_are_of_one_height(sidebar, store):
         add(store, f"h{number}", f"high-{number}", [0.5])
         item(sidebar, f"high-{number}").locator(".jp-Autotrain-facts").click(modifiers=["Control"])
     sidebar.get_by_role("button", name="Compare").wait_for()
-    controls = sidebar.locator("input, select, button")
-    assert controls.count() == 9
+    filter_by(sidebar, "high")
+    controls = sidebar.locator(".jp-Autotrain-body").locator("input, button")
+    assert controls.count() == 4
     heights = controls.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().height)")
     assert set(heights) == {28}
 

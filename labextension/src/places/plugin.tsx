@@ -10,7 +10,7 @@ import type { Message } from '@lumino/messaging';
 import * as React from 'react';
 import { IChanges } from '../home/changes';
 import type { Changes } from '../home/changes';
-import { experimentsIcon } from '../icon';
+import { placesIcon } from '../icon';
 import { PlacesPanel } from './panel';
 import { PlacesModel } from './places_model';
 
@@ -68,7 +68,7 @@ export const placesPlugin: JupyterFrontEndPlugin<void> = {
     app.commands.addCommand(COMMAND, {
       label: trans.__('Show Places'),
       caption: trans.__('Where trials can run: profiles, what they have, what runs there'),
-      icon: experimentsIcon,
+      icon: placesIcon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => {
         const shown = tracker.currentWidget ?? open();
@@ -81,7 +81,7 @@ export const placesPlugin: JupyterFrontEndPlugin<void> = {
       widget.id = 'jp-autotrain-places';
       widget.title.label = trans.__('Places');
       content.node.setAttribute('aria-label', widget.title.label); // the main area gives it the role and a label of its own
-      widget.title.icon = experimentsIcon;
+      widget.title.icon = placesIcon;
       widget.toolbar.hide(); // it would be an empty line
       app.shell.add(widget, 'main');
       void tracker.add(widget); // it waits for the layout, which waits for this command

@@ -13,7 +13,7 @@ interface Props {
 }
 
 export function ChosenBar({ commands, chosen, trans, onClear }: Props): React.JSX.Element | null {
-  if (chosen < 2) return null;
+  if (chosen === 0) return null;
   const offered = CHOSEN_COMMANDS.filter((id) => commands.hasCommand(id) && commands.isEnabled(id));
   return (
     <div className="jp-Autotrain-chosen" role="toolbar" aria-label={trans.__('Chosen experiments')}>

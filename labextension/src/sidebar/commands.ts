@@ -5,13 +5,13 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import type { CommandRegistry } from '@lumino/commands';
 import { isKey } from '../actions/key';
 import type { Selection } from '../actions/selection';
-import type { TreeModel } from './tree_model';
 
 export const OPEN_CHOSEN = 'autotrain:open-chosen';
 export const COMPARE_CHOSEN = 'autotrain:compare-chosen';
 export const ANNOTATE_CHOSEN = 'autotrain:annotate-chosen';
 export const OPEN_EXPERIMENT = 'autotrain:open-experiment';
 export const SHOW_PLACES = 'autotrain:show-places';
+export const SHOW_TABLE = 'autotrain:show-all-experiments';
 /** What the buttons above the list offer for several experiments. */
 export const CHOSEN_COMMANDS = [
   COMPARE_CHOSEN,
@@ -30,7 +30,6 @@ const NO_ARGS = { args: { type: 'object', properties: {} } } as const;
 export function addChosenCommands(
   commands: CommandRegistry,
   selection: Selection,
-  tree: TreeModel,
   trans: TranslationBundle,
 ): void {
   const ids = (): string[] => selection.experiments.map((experiment) => experiment.id);
@@ -51,8 +50,7 @@ export function addChosenCommands(
       else
         tell(
           trans.__(
-            '%1 chosen, 2 to %2 can be compared. Tick their boxes, or choose with Space or with Shift and arrows.',
-            ids().length,
+            'Choose 2 to %1 experiments to compare: tick their boxes, or use Space or Shift and arrows.',
             MOST_COMPARED,
           ),
         );
@@ -63,8 +61,8 @@ export function addChosenCommands(
     describedBy: NO_ARGS,
     isEnabled: (args) => isKey(args) || isOne(),
     execute: () => {
-      if (isOne()) tree.edit(ids()[0] ?? '');
-      else tell(trans.__('%1 chosen, tags and note are edited of one. Choose one.', ids().length));
+      if (isOne()) selection.edit(ids()[0] ?? '');
+      else tell(trans.__('Tags and note are edited one experiment at a time; %1 are chosen.', ids().length));
     },
   });
   commands.addCommand('autotrain:open-cell-of-chosen', {

@@ -3,7 +3,7 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import { annotate } from '../api/experiments';
-import type { Draft } from './tree_model';
+import type { Draft } from './rows_model';
 
 interface Props {
   /** Of the experiment. */

@@ -3,8 +3,11 @@
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { duration, number } from '../../widgets/lib/format';
 import type { Experiment } from '../api/experiments';
+import { ENDED } from '../api/states';
 
-const ENDED = new Set(['SUCCEEDED', 'FAILED', 'CANCELLED', 'EARLY_STOPPED', 'PREEMPTED', 'LOST']);
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
 
 /** How many of its trials have ended. */
 export function ended(experiment: Experiment): number {
@@ -12,13 +15,41 @@ export function ended(experiment: Experiment): number {
   return counts.reduce((sum, [state, many]) => sum + (ENDED.has(state) ? many : 0), 0);
 }
 
+/** Its best value, its trials and its time. */
 export function facts(experiment: Experiment, trans: TranslationBundle): string[] {
-  const found = [stateName(experiment.state, trans), `${ended(experiment)}/${experiment.trials}`];
+  const found: string[] = [];
   if (experiment.best && experiment.objective)
-    found.push(`${number(experiment.best.value)} ${experiment.objective.label}`); // a narrow row shows its begin
+    found.push(`${experiment.objective.label} ${number(experiment.best.value)}`);
+  found.push(`${ended(experiment)}/${experiment.trials}`);
   if (experiment.eta_s !== null) found.push(trans.__('%1 left', duration(experiment.eta_s)));
-  else if (experiment.final) found.push(duration(experiment.took_s));
+  else if (experiment.final) found.push(trans.__('took %1', duration(experiment.took_s)));
   return found;
+}
+
+/** How long ago, and the day where that is not today or yesterday. */
+export function age(created_s: number, now_s: number, trans: TranslationBundle): string {
+  const passed_s = Math.max(now_s - created_s, 0);
+  if (passed_s < MINUTE_S) return trans.__('just now');
+  if (passed_s < HOUR_S) return trans.__('%1 min ago', Math.floor(passed_s / MINUTE_S));
+  if (passed_s < DAY_S) return trans.__('%1 h ago', Math.floor(passed_s / HOUR_S));
+  const days = Math.floor(passed_s / DAY_S);
+  return `${trans._n('%1 day ago', '%1 days ago', days)}, ${day(created_s, now_s)}`;
+}
+
+/** A day, with its year where that is not this year. */
+function day(at_s: number, now_s: number): string {
+  const date = new Date(1000 * at_s);
+  const isThisYear = date.getFullYear() === new Date(1000 * now_s).getFullYear();
+  return date.toLocaleDateString(undefined, {
+    day: 'numeric',
+    month: 'short',
+    ...(isThisYear ? {} : { year: 'numeric' }),
+  });
+}
+
+/** A day and time to the minute. */
+export function moment(at_s: number): string {
+  return new Date(1000 * at_s).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
 }
 
 export function stateName(state: string, trans: TranslationBundle): string {

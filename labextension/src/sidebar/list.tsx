@@ -7,8 +7,8 @@ import type { ExperimentList } from '../api/experiments';
 import { MAGIC } from '../header/header_lines';
 import { useChanges } from '../home/model_signal';
 import { ChosenBar } from './chosen_bar';
-import { OPEN_EXPERIMENT, SHOW_PLACES } from './commands';
-import { Controls } from './controls';
+import { OPEN_EXPERIMENT, SHOW_TABLE } from './commands';
+import { Filters } from './filters';
 import { MOST_LISTED } from './list_model';
 import type { ListModel } from './list_model';
 import type { Preferences } from './preferences';
@@ -23,21 +23,17 @@ export interface SidebarParts {
   trans: TranslationBundle;
 }
 
+const MINUTE_S = 60;
+
+/** What is below the line of buttons. */
 export function Sidebar(parts: SidebarParts): React.JSX.Element {
   const { model, tree, preferences, commands, trans } = parts;
   useChanges(model.changed, tree.changed, preferences.changed);
-  const showPlaces = (): void => {
-    void commands.execute(SHOW_PLACES);
-  };
   return (
     <>
-      <Controls
-        model={model}
-        preferences={preferences}
-        trans={trans}
-        onPlaces={commands.hasCommand(SHOW_PLACES) ? showPlaces : undefined}
-      />
+      <Filters model={model} tree={tree} trans={trans} />
       <Messages model={model} trans={trans} />
+      {model.list && <Listed {...parts} list={model.list} />}
       <ChosenBar
         commands={commands}
         chosen={tree.picked.chosen.length}
@@ -46,13 +42,26 @@ export function Sidebar(parts: SidebarParts): React.JSX.Element {
           tree.pick({ ...tree.picked, chosen: [] });
         }}
       />
-      {model.list && <Listed {...parts} list={model.list} />}
     </>
   );
 }
 
+/** The server's clock, seconds since the epoch; it goes on by whole minutes. */
+export function useMinutes(model: ListModel): number {
+  const [, draw] = React.useState(0);
+  React.useEffect(() => {
+    const timer = window.setInterval(() => {
+      draw((times) => times + 1);
+    }, 1000 * MINUTE_S);
+    return () => {
+      window.clearInterval(timer);
+    };
+  }, []);
+  return Math.floor(model.now_s() / MINUTE_S) * MINUTE_S;
+}
+
 /** What is wrong, in words; one polite line, so that it is read out once. */
-function Messages({ model, trans }: Pick<SidebarParts, 'model' | 'trans'>): React.JSX.Element {
+export function Messages({ model, trans }: Pick<SidebarParts, 'model' | 'trans'>): React.JSX.Element {
   const unfinished = (model.list?.groups.running ?? 0) + (model.list?.groups.queued ?? 0);
   let text = model.isConnected ? model.error : trans.__('The server does not answer; it is tried again.');
   if (!text && unfinished && model.list?.manager.alive === false)
@@ -74,6 +83,7 @@ function Listed({
   commands,
   trans,
 }: SidebarParts & { list: ExperimentList }): React.JSX.Element {
+  const now_s = useMinutes(model);
   if (!list.total) {
     const isFiltered = Boolean(model.query.text || model.query.tag);
     const none = trans.__('No experiment yet: %1 on a cell makes one.', MAGIC);
@@ -82,6 +92,7 @@ function Listed({
   return (
     <div className="jp-Autotrain-scrolled">
       <Tree
+        now_s={now_s}
         model={tree}
         list={list}
         grouping={preferences.values.grouping}
@@ -93,7 +104,9 @@ function Listed({
           model.ask({ tag });
         }}
       />
-      {list.experiments.length < list.total && <More list={list} model={model} trans={trans} />}
+      {list.experiments.length < list.total && (
+        <More list={list} model={model} commands={commands} trans={trans} />
+      )}
     </div>
   );
 }
@@ -101,18 +114,23 @@ function Listed({
 function More({
   list,
   model,
+  commands,
   trans,
-}: Pick<SidebarParts, 'model' | 'trans'> & { list: ExperimentList }): React.JSX.Element {
-  if (model.query.limit >= MOST_LISTED)
-    return <p>{trans.__('The first %1 of %2 are listed; filter to see others.', MOST_LISTED, list.total)}</p>;
+}: Pick<SidebarParts, 'model' | 'commands' | 'trans'> & { list: ExperimentList }): React.JSX.Element {
+  if (model.query.limit < MOST_LISTED)
+    return (
+      <button
+        className="jp-mod-styled"
+        onClick={() => {
+          model.more();
+        }}
+      >
+        {trans.__('More')}
+      </button>
+    );
   return (
-    <button
-      className="jp-mod-styled"
-      onClick={() => {
-        model.more();
-      }}
-    >
-      {trans.__('More')}
+    <button className="jp-mod-styled" onClick={() => void commands.execute(SHOW_TABLE)}>
+      {trans.__('Show all %1 in a table', list.total)}
     </button>
   );
 }

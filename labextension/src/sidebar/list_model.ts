@@ -30,6 +30,7 @@ export class ListModel {
   private readonly refresher = new Refresher(() => this.load());
   private following: Following | null = null;
   private version = 0;
+  private loadedMs = 0;
 
   constructor(private readonly changes: Changes) {}
 
@@ -69,6 +70,11 @@ export class ListModel {
     if (this.following) void this.load();
   }
 
+  /** The server's clock, seconds since the epoch; browsers on other machines may be off. */
+  now_s(): number {
+    return (this.list?.now_s ?? 0) + (performance.now() - this.loadedMs) / 1000;
+  }
+
   more(): void {
     this.ask({ limit: Math.min(this.query.limit + PAGE, MOST_LISTED) });
   }
@@ -90,6 +96,7 @@ export class ListModel {
       const list = await listExperiments(this.query);
       if (version !== this.version) return; // a later request has overtaken it
       this.list = list;
+      this.loadedMs = performance.now();
       this.error = '';
     } catch (error) {
       if (version !== this.version) return;

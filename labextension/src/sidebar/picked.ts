@@ -1,9 +1,10 @@
-/** Which row has the focus and which are chosen, as in a list of files. */
+/** Which row has the focus and which are chosen, as in a list of mails: going to a row, or opening it, chooses none. */
 
 export interface Picked {
   focused: string;
   /** Where a range begins. */
   anchor: string;
+  /** Those that are ticked. */
   chosen: readonly string[];
 }
 
@@ -13,9 +14,15 @@ export function isSection(id: string): boolean {
   return id.startsWith('section:');
 }
 
-/** This row alone. */
+/** What a command is about: those that are chosen, else the row that has the focus. */
+export function selected({ focused, chosen }: Picked): readonly string[] {
+  if (chosen.length > 0 || !focused || isSection(focused)) return chosen;
+  return [focused];
+}
+
+/** The focus on this row, and none chosen. */
 export function only(id: string): Picked {
-  return { focused: id, anchor: id, chosen: isSection(id) ? [] : [id] };
+  return { focused: id, anchor: id, chosen: [] };
 }
 
 /** This row too, or no longer. */

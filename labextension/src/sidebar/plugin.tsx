@@ -2,8 +2,9 @@
 
 import { ILayoutRestorer } from '@jupyterlab/application';
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from '@jupyterlab/application';
-import { ReactWidget } from '@jupyterlab/apputils';
 import { ITranslator, nullTranslator } from '@jupyterlab/translation';
+import { ReactWidget, Toolbar } from '@jupyterlab/ui-components';
+import { Panel } from '@lumino/widgets';
 import * as React from 'react';
 import { ISelection } from '../actions/selection';
 import type { Selection } from '../actions/selection';
@@ -12,6 +13,7 @@ import type { Changes } from '../home/changes';
 import { experimentsIcon } from '../icon';
 import { addChosenCommands } from './commands';
 import { connectModels } from './connected';
+import { addHead } from './head';
 import { Sidebar } from './list';
 import type { SidebarParts } from './list';
 import { ListModel } from './list_model';
@@ -23,7 +25,9 @@ import { TreeModel } from './tree_model';
 const SHOW = 'autotrain:show-experiments';
 
 /** Follows the home while it is shown. */
-class SidebarWidget extends ReactWidget {
+class SidebarWidget extends Panel {
+  private readonly toolbar = new Toolbar();
+
   constructor(private readonly parts: SidebarParts) {
     super();
     const title = parts.trans.__('Experiments');
@@ -31,12 +35,14 @@ class SidebarWidget extends ReactWidget {
     this.addClass('jp-Autotrain');
     this.title.icon = experimentsIcon;
     this.title.caption = title;
+    this.node.tabIndex = -1;
     this.node.setAttribute('role', 'region');
     this.node.setAttribute('aria-label', title);
-  }
-
-  protected override render(): React.JSX.Element {
-    return <Sidebar {...this.parts} />;
+    addHead(this.toolbar, parts);
+    this.addWidget(this.toolbar);
+    const list = ReactWidget.create(<Sidebar {...parts} />);
+    list.addClass('jp-Autotrain-body');
+    this.addWidget(list);
   }
 
   protected override onAfterShow(): void {
@@ -47,10 +53,10 @@ class SidebarWidget extends ReactWidget {
     this.parts.model.rest();
   }
 
-  /** The list, so that keys work at once. */
+  /** The list, so that keys work at once; while there is none, Tab goes to the buttons. */
   protected override onActivateRequest(): void {
     const entry = this.node.querySelector<HTMLElement>('[role=treeitem][tabindex="0"]');
-    (entry ?? this.node.querySelector('input'))?.focus();
+    (entry ?? this.node).focus();
   }
 }
 
@@ -73,7 +79,7 @@ export const sidebarPlugin: JupyterFrontEndPlugin<void> = {
     const tree = new TreeModel(selection);
     connectModels(model, tree, preferences);
     keepView(window.sessionStorage, model, tree);
-    addChosenCommands(app.commands, selection, tree, trans);
+    addChosenCommands(app.commands, selection, trans);
     const widget = new SidebarWidget({ model, tree, preferences, commands: app.commands, trans });
     app.shell.add(widget, 'left', { rank: 700, type: 'Experiments' });
     restorer?.add(widget, 'autotrain-experiments');

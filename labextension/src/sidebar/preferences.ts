@@ -4,13 +4,14 @@ import type { ISettingRegistry } from '@jupyterlab/settingregistry';
 import { PromiseDelegate, Token } from '@lumino/coreutils';
 import { ModelSignal, eachChange } from '../home/model_signal';
 import type { CountedSignal } from '../home/model_signal';
-import type { ListQuery, Sort } from '../api/experiments';
+import type { ListQuery } from '../api/experiments';
 import type { Grouping } from './sections';
 
+export type ListSort = 'created' | 'ended' | 'name' | 'best';
 export type NotifiedEnds = 'all' | 'failed' | 'none';
 
 export interface PreferenceValues {
-  sort: Sort;
+  sort: ListSort;
   /** The oldest, the last name or the poorest value first. */
   isReversed: boolean;
   grouping: Grouping;

@@ -4,13 +4,15 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import type { ExperimentList, Group } from '../api/experiments';
 import { Item } from './item';
-import type { Picked } from './picked';
-import { extended, isSection, neighbour, only, toggled } from './picked';
+import { isSection, only } from './picked';
+import { idAt, pickByClick, pickByFocus, pickByKey, rowOf } from './row_keys';
 import { fileName } from './sections';
 import type { Grouping, Section } from './sections';
 import type { TreeModel } from './tree_model';
 
 interface Props {
+  /** The server's clock to the minute, seconds since the epoch. */
+  now_s: number;
   model: TreeModel;
   list: ExperimentList;
   grouping: Grouping;
@@ -50,7 +52,7 @@ export function Tree(props: Props): React.JSX.Element {
       }}
       onFocus={(event) => {
         focused.current = true;
-        if (!isPointed.current) onFocus(event, model);
+        if (!isPointed.current) pickByFocus(event, model);
       }}
       onBlur={() => {
         focused.current = false;
@@ -107,6 +109,9 @@ function Branch(props: Props & { section: Section; onEdited: () => void }): Reac
               key={experiment.id}
               experiment={experiment}
               isChosen={chosen.has(experiment.id)}
+              isCurrent={model.picked.focused === experiment.id}
+              isUnderState={props.grouping === 'state'}
+              now_s={props.now_s}
               isEntry={entry === experiment.id}
               draft={model.draft?.id === experiment.id ? model.draft : null}
               trans={trans}
@@ -134,30 +139,11 @@ function countOf({ section, grouping, list }: Props & { section: Section }): num
 function onKey(event: React.KeyboardEvent, model: TreeModel): boolean {
   const id = idAt(event.target);
   if (!id) return false;
-  const rows = model.rows;
-  const picked = { ...model.picked, focused: id };
-  const by = { ArrowDown: 1, ArrowUp: -1, Home: -rows.length, End: rows.length }[event.key];
-  if (by !== undefined) model.pick(pickedAt(event, picked, neighbour(picked, by, rows), rows));
-  else if (event.key === ' ') {
-    if (isSection(id)) model.fold(id, !model.folded.has(id));
-    else model.pick(toggled(picked, id));
-  } else if (event.key === 'Escape') model.pick({ ...picked, chosen: [] });
-  else if (event.key === 'a' && isWithControl(event))
-    model.pick({ ...picked, chosen: rows.filter((row) => !isSection(row)) });
-  else if (!onFoldingKey(event, model, id)) return false;
+  if (event.key === ' ' && isSection(id)) model.fold(id, !model.folded.has(id));
+  else if (!pickByKey(event, model, id) && !onFoldingKey(event, model, id)) return false;
   event.preventDefault();
   event.stopPropagation();
   return true;
-}
-
-/** Shift extends the range, Control only moves the focus. */
-function pickedAt(event: React.KeyboardEvent, picked: Picked, to: string, rows: string[]): Picked {
-  if (event.shiftKey) return extended(picked, to, rows);
-  return isWithControl(event) ? { ...picked, focused: to } : only(to);
-}
-
-function isWithControl(event: React.KeyboardEvent | React.MouseEvent): boolean {
-  return event.ctrlKey || event.metaKey;
 }
 
 /** Right unfolds, left folds or goes to the section; Enter does either at a section. */
@@ -176,12 +162,6 @@ function onFoldingKey(event: React.KeyboardEvent, model: TreeModel, id: string):
   return true;
 }
 
-/** A row that is come to by keys is chosen; a click says for itself what it chooses. */
-function onFocus(event: React.FocusEvent, model: TreeModel): void {
-  const id = event.target.getAttribute('data-id');
-  if (id && id !== model.picked.focused) model.pick(only(id));
-}
-
 function onClick(event: React.MouseEvent, { model, onOpen, onTag }: Props): void {
   const id = idAt(event.target);
   if (!id) return;
@@ -189,19 +169,8 @@ function onClick(event: React.MouseEvent, { model, onOpen, onTag }: Props): void
   const target = event.target as HTMLElement;
   if (isSection(id)) model.fold(id, !model.folded.has(id));
   else if (target.dataset.tag !== undefined) onTag(target.dataset.tag);
-  else if (event.shiftKey) model.pick(extended(model.picked, id, model.rows));
-  else if (isWithControl(event) || target.className === 'jp-Autotrain-check')
-    model.pick(toggled(model.picked, id));
-  else {
+  else if (!pickByClick(event, model, id)) {
     model.pick(only(id));
     onOpen(id);
   }
-}
-
-function idAt(target: EventTarget): string {
-  return (target as Element).closest<HTMLElement>('[data-id]')?.dataset.id ?? '';
-}
-
-function rowOf(root: HTMLElement | null, id: string): HTMLElement | null {
-  return root?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`) ?? null;
 }

@@ -32,8 +32,7 @@ export function notify(commands: CommandRegistry, trans: TranslationBundle, told
 
 function notifyOne(commands: CommandRegistry, trans: TranslationBundle, experiment: Experiment): void {
   const isFailed = experiment.state === 'FAILED';
-  const [, ...rest] = facts(experiment, trans);
-  const told = isFailed && experiment.reason ? [experiment.reason] : rest;
+  const told = isFailed && experiment.reason ? [experiment.reason] : facts(experiment, trans);
   const text = `${experiment.name} ${stateName(experiment.state, trans)}: ${told.join(' · ')}`;
   const open = {
     label: trans.__('Open'),

@@ -1,0 +1,172 @@
+"""The table of all experiments in the main area: pages, filters, orders, keys, actions, live and after a reload."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.states import TrialState
+from tests.browser.accessibility import broken
+from tests.browser.jupyter_lab import until_layout_saved
+from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+from tests.browser.sidebar_page import add, end, item
+
+pytestmark = pytest.mark.browser
+
+MANY = 5000
+
+
+@pytest.fixture
+def page(browser, server, store) -> Iterator[Any]:
+    """A page with nothing open; the test must have raised no error in it."""
+    with empty_page(browser, server, 1280, 900) as opened:
+        yield opened
+
+
+def shown(page):
+    """The table, opened by its command."""
+    run_command(page, "autotrain:show-all-experiments")
+    table = page.get_by_role("grid", name="Experiments")
+    table.wait_for()
+    return table
+
+
+def names(table):
+    return table.get_by_role("rowheader").locator("button")
+
+
+def test_experiments_are_filtered_and_ordered_by_each_column(page, store):
+    add(store, "a1", "run-10", [0.5, 0.9], TrialState.SUCCEEDED, "/n/a.ipynb")
+    add(store, "a2", "run-9", [0.5], TrialState.FAILED)
+    add(store, "a3", "run-8", [0.1, 0.2])
+    store.annotate_experiment("a2", tags=["paper"], note="to be read again")
+    table = shown(page)
+    expect(names(table)).to_have_text(["run-8", "run-9", "run-10"])
+    expect(table.get_by_role("row").nth(3)).to_contain_text(re.compile("Succeeded.*acc.*0.9.*1/2"))
+    for head, ascending in (("Name", ["run-8", "run-9", "run-10"]), ("Best", ["run-10", "run-9", "run-8"])):
+        column = table.get_by_role("columnheader", name=head)
+        column.get_by_role("button").click()
+        expect(names(table)).to_have_text(ascending)
+        expect(column).to_have_attribute("aria-sort", "ascending" if head == "Name" else "descending")
+        column.get_by_role("button").click()
+        expect(names(table)).to_have_text(ascending[::-1])
+    for label, option, found in (
+        ("State", "Failed", 1),
+        ("Tag", "paper", 1),
+        ("Place", "local", 3),
+        ("Metric", "acc", 3),
+    ):
+        page.get_by_label(label, exact=True).select_option(option)
+        expect(names(table)).to_have_count(found)
+        page.get_by_role("button", name="Clear filters").click()
+    page.get_by_label("From", exact=True).fill("2001-01-01")
+    expect(names(table)).to_have_count(3)
+    page.get_by_label("To", exact=True).fill("2001-01-02")
+    expect(names(table)).to_have_count(0)
+    page.get_by_text("No experiment fits.").wait_for()
+
+
+def test_the_table_follows_live_is_operated_by_keys_and_acts_on_what_is_chosen(page, store):
+    for number in range(4):
+        add(store, f"k{number}", f"kept-{number}", [0.5], TrialState.SUCCEEDED)
+    add(store, "k4", "running", [0.5])
+    table = shown(page)
+    rows = table.locator("tr.jp-Autotrain-item")
+    expect(rows).to_have_count(5)
+    end(store, "k4", TrialState.SUCCEEDED)
+    expect(rows.first).to_contain_text("Succeeded")
+    rows.first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Shift+ArrowDown")
+    expect(rows.nth(2)).to_be_focused()
+    expect(rows.nth(1)).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("C")
+    results = page.get_by_role("region", name="Results").get_by_role("rowheader")
+    expect(results).to_have_text(["kept-3", "kept-2"])
+    shown(page)
+    rows.nth(4).click(button="right")
+    page.get_by_role("menuitem", name="Delete").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(rows).to_have_count(4)
+    rows.nth(3).focus()
+    page.keyboard.press("F2")
+    page.get_by_role("textbox", name="Tags").fill("seen")
+    page.keyboard.press("Control+Enter")
+    expect(rows.nth(3)).to_contain_text("seen")
+    page.keyboard.press("Enter")
+    expect(page.locator(".jp-Autotrain-panel").get_by_role("heading", name="kept-1")).to_be_visible()
+
+
+def test_of_the_table_and_the_sidebar_the_one_that_was_used_last_is_acted_on(page, store):
+    for number in range(2):
+        add(store, f"u{number}", f"used-{number}", [0.5], TrialState.SUCCEEDED)
+    run_command(page, "autotrain:show-experiments")
+    sidebar = page.get_by_role("region", name="Experiments")
+    item(sidebar, "used-0").locator(".jp-Autotrain-check").click()
+    table = shown(page)
+    table.locator("tr", has_text="used-1").locator(".jp-Autotrain-check").click()
+    run_command(page, "autotrain:delete")
+    expect(page.get_by_role("dialog")).to_contain_text("Delete used-1?")
+
+
+def test_what_is_shown_is_there_again_after_a_reload(page, store):
+    for number in range(3):
+        add(store, f"r{number}", f"restored-{number}", [0.5], TrialState.SUCCEEDED)
+    store.annotate_experiment("r1", tags=["paper"])
+    table = shown(page)
+    page.get_by_label("Tag", exact=True).select_option("paper")
+    table.get_by_role("columnheader", name="Name").get_by_role("button").click()
+    expect(names(table)).to_have_text(["restored-1"])
+    until_layout_saved(page, "autotrain-table:table")
+    page.reload()
+    expect(names(table)).to_have_text(["restored-1"])
+    expect(page.get_by_label("Tag", exact=True)).to_have_value("paper")
+    expect(table.get_by_role("columnheader", name="Name")).to_have_attribute("aria-sort", "ascending")
+
+
+@pytest.mark.parametrize("theme", [LIGHT, DARK])
+def test_the_table_breaks_no_rule_of_accessibility(page, store, theme):
+    add(store, "x1", "waits")
+    add(store, "x2", "ended", [0.5, 0.75], TrialState.SUCCEEDED)
+    store.annotate_experiment("x2", tags=["paper"], note="a note")
+    table = shown(page)
+    table.locator("tr", has_text="ended").locator(".jp-Autotrain-check").click()
+    with in_theme(page, theme):
+        picture(page, f"experiments-table-{theme.split()[-1].lower()}")
+    if theme == LIGHT:
+        assert broken(page, ".jp-AutotrainTable") == []
+
+
+def test_five_thousand_experiments_are_turned_page_by_page(page, store, capsys):
+    now_s = time.time()
+    for number in range(MANY):
+        spec = ExperimentSpec(f"many-{number}", Bundle(), objective=Objective("acc"), trials=2)
+        store.add_experiment(f"m{number}", spec, now_s - MANY + number)
+    began_s = time.perf_counter()
+    table = shown(page)
+    expect(names(table).first).to_have_text("many-4999")
+    opened_s = time.perf_counter() - began_s
+    page.get_by_text("1\N{EN DASH}100 of 5,000").wait_for()
+    began_s = time.perf_counter()
+    page.get_by_role("button", name="Last page").click()
+    expect(names(table).first).to_have_text("many-99")
+    turned_s = time.perf_counter() - began_s
+    assert table.get_attribute("aria-rowcount") == "5001"
+    expect(table.get_by_role("row").nth(1)).to_have_attribute("aria-rowindex", "4902")
+    names(table).first.focus()
+    table.locator("tr.jp-Autotrain-item").first.focus()
+    page.keyboard.press("PageUp")
+    expect(names(table).first).to_have_text("many-199")
+    page.get_by_label("Filter by name").fill("many-12")
+    expect(names(table)).to_have_count(100)
+    page.get_by_text("1\N{EN DASH}100 of 111").wait_for()
+    with capsys.disabled():
+        sys.stdout.write(f"\n{MANY} experiments: opened in {opened_s:.2f} s, a page turned in {turned_s:.2f} s\n")
