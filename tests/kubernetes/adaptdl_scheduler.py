@@ -23,8 +23,8 @@ from jupyter_autotrain.testing.kubernetes.objects.resources import DEPLOYMENTS
 
 PYTHON = Path(sys.prefix) / "adaptdl" / "bin" / "python"
 PARTS = ("adaptdl_sched", "adaptdl_sched.allocator", "adaptdl_sched.supervisor")
-# The allocator reconsiders all jobs once a minute; here every two seconds. The supervisor makes its clients before its
-# loop, which newer releases of aiohttp need to be the same.
+# The allocator reconsiders all jobs once a minute; here every ROUND_S seconds. The supervisor makes its clients before
+# its loop, which newer releases of aiohttp need to be the same.
 RUN = """
 import asyncio, os, runpy, sys
 import kubernetes_asyncio as kubernetes
@@ -41,7 +41,8 @@ asyncio.set_event_loop(loop)
 run_app = web.run_app
 web.run_app = lambda app, **options: run_app(app, loop=loop, **options)
 sleep = asyncio.sleep
-asyncio.sleep = lambda seconds, *more: sleep(min(seconds, 2), *more)
+round_s = float(os.environ["ROUND_S"])
+asyncio.sleep = lambda seconds, *more: sleep(min(seconds, round_s), *more)
 runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
 """
 
@@ -52,8 +53,14 @@ def missing() -> str:
 
 
 @contextlib.contextmanager
-def running(lab: KubernetesLab, folder: Path) -> Iterator[Path]:
-    """Run it; gives the folder of its logs."""
+def running(lab: KubernetesLab, folder: Path, round_s: float = 2.0) -> Iterator[Path]:
+    """Run it; gives the folder of its logs.
+
+    Args:
+        lab: The cluster.
+        folder: Where it logs.
+        round_s: How often it reconsiders all jobs; 60 as it is released.
+    """
     metadata = {"name": "adaptdl-sched", "labels": {"app": "adaptdl-sched"}}
     template = {
         "metadata": {"labels": metadata["labels"]},
@@ -65,7 +72,7 @@ def running(lab: KubernetesLab, folder: Path) -> Iterator[Path]:
         listener = socket.create_server(("127.0.0.1", 0))
     forwarder = threading.Thread(target=_forward, args=(listener, lab.api.port), daemon=True)
     forwarder.start()
-    environ = _environment(lab, listener.getsockname()[1])
+    environ = {**_environment(lab, listener.getsockname()[1]), "ROUND_S": str(round_s)}
     parts = []
     with lab.inside():
         for name in PARTS:

@@ -8,18 +8,27 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.core import wire
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Resources
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing.bundles import wait_until
+from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.kubernetes import cluster as clusters
 from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS, SCHEMA, AdaptDLController
 from tests.kubernetes import adaptdl_scheduler, elastic_trials
+from tests.kubernetes.kubeconfigs import load_once
 
 
 @pytest.fixture
-def lab(tmp_path: Path) -> Iterator[clusters.KubernetesLab]:
+def round_s() -> float:
+    return 2.0
+
+
+@pytest.fixture
+def lab(tmp_path: Path, round_s: float) -> Iterator[clusters.KubernetesLab]:
     reason = clusters.missing() or adaptdl_scheduler.missing()
     if reason:
         pytest.skip(reason)
@@ -27,16 +36,40 @@ def lab(tmp_path: Path) -> Iterator[clusters.KubernetesLab]:
     made = clusters.KubernetesLab(tmp_path / "lab", without=(AdaptDLController,))
     made.store.resources.add(ADAPTDL_JOBS, SCHEMA)
     try:
-        with adaptdl_scheduler.running(made, tmp_path):
+        with adaptdl_scheduler.running(made, tmp_path, round_s):
             yield made
         assert made.loop.errors == []
     finally:
         made.close()
 
 
-@pytest.mark.skipif(
+long = pytest.mark.skipif(
     "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
 )
+
+
+@long
+@pytest.mark.parametrize("round_s", [600.0])
+def test_a_trial_that_may_be_preempted_begins_at_once_and_another_says_for_what_it_waits(
+    lab: clusters.KubernetesLab, tmp_path: Path
+) -> None:
+    home = Home(tmp_path / "home")
+    options = {"kubeconfig": str(lab.kubeconfig), "namespace": "default"}
+    backend = AdaptdlBackend(Profile("lab", "adaptdl", options), BackendContext(home), load_once)
+    try:
+        cpu = Resources(cpus=1.0)
+        at_once = trial_of(home, "", resources=cpu, options={"preemptible": True})
+        ref = backend.submit(at_once, Placement(), {})
+        wait_until(lambda: backend.poll([ref])[0].state is TrialState.SUCCEEDED, "its end", within_s=90)
+        pinned = backend.submit(trial_of(home, "", number=2, resources=cpu), Placement(), {})
+        words = "looks once a minute at jobs that it may not preempt"
+        wait_until(lambda: words in backend.poll([pinned])[0].reason, "why it waits", within_s=30)
+        backend.cancel(pinned, 1.0)
+    finally:
+        backend.close()
+
+
+@long
 def test_hints_of_a_trial_bring_it_a_second_replica(lab: clusters.KubernetesLab, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with elastic_trials.backend(lab, home) as backend:
