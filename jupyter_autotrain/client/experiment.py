@@ -12,13 +12,14 @@ from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.client import manager_client, place_leftovers, stop_leftovers
 from jupyter_autotrain.client.drafts import discard
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.client.manager_guard import ManagerGuard
 from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
-from jupyter_autotrain.core.records import MetricPoint, TrialRecord, Trials
+from jupyter_autotrain.core.records import ExperimentRecord, MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.core.text_format import number, trial_numbers
 from jupyter_autotrain.core.trial_warnings import summarize_warnings
@@ -32,7 +33,7 @@ _METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value"
 
 
 class Experiment(ExperimentFiles, display.Displayable):
-    """One experiment, running or ended.
+    """One experiment, running or ended. Reading it brings its manager back where that was killed.
 
     Attributes:
         id: Its unique id.
@@ -44,6 +45,13 @@ class Experiment(ExperimentFiles, display.Displayable):
         super().__init__(home, store, experiment_id)
         # Where secrets are looked up again after a restart of the manager; their values are not kept.
         self._variables = variables
+        self._guard = ManagerGuard(home, lambda: not self.state.is_final, self.ensure_manager)
+
+    @property
+    def record(self) -> ExperimentRecord:
+        """Everything the store knows of the experiment now, except its trials."""
+        self._guard.look()
+        return super().record
 
     @property
     def state(self) -> ExperimentState:
@@ -53,6 +61,7 @@ class Experiment(ExperimentFiles, display.Displayable):
     @property
     def trials(self) -> Trials:
         """Its trials so far, by number; a record has `number`, `state`, `params`, `value`, `reason` ..."""
+        self._guard.look()
         return Trials(self.store.trials(self.id))
 
     @property
@@ -72,6 +81,7 @@ class Experiment(ExperimentFiles, display.Displayable):
             Rows with the keys number (of the trial), attempt, name, step, time_s (since the epoch) and value (None for
             NaN).
         """
+        self._guard.look()
         points = self.store.points(self.id, limit=_ALL, names=names)
         return [_row(point) for point in points]
 
@@ -80,6 +90,7 @@ class Experiment(ExperimentFiles, display.Displayable):
 
         The attempts of a trial are one curve: a later attempt replaces it from its first step on.
         """
+        self._guard.look()
         return self.store.series(self.id, name)
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -150,6 +161,11 @@ class Experiment(ExperimentFiles, display.Displayable):
     def warnings(self, most: int = 10) -> list[str]:
         """What its trials warned of, such as refused reports: one sentence for each distinct text."""
         return [printable(text) for text in summarize_warnings(self.store.notes(self.id), most)]
+
+    def manager_fault(self) -> str:
+        """Return why its manager does nothing now, "" where it works; one that is missing is started."""
+        self._guard.look()
+        return manager.stopped_by_signal(self.home)
 
     def show(self) -> object:
         """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""

@@ -60,6 +60,14 @@ def status(home: Home) -> ManagerStatus:
     return ManagerStatus(alive=False)
 
 
+def is_missing(home: Home) -> bool:
+    """Return True when a home is there and no process serves it, on this machine or on another one; cheap."""
+    identity = ManagerIdentity.read(home.manager_lock)
+    if identity is not None and (identity.alive or identity.host != os.uname().nodename):
+        return False
+    return home.root.is_dir() and _is_free(home)
+
+
 def stopped_by_signal(home: Home) -> str:
     """A sentence where a signal such as SIGSTOP holds the home's manager, and how it goes on; else ""."""
     identity = ManagerIdentity.read(home.manager_lock)

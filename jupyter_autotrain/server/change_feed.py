@@ -1,7 +1,8 @@
 """Tells subscribers what changes in a home: one thread looks at the store as long as anybody subscribes.
 
 The thread asks SQLite for a number that any commit changes (microseconds), and reads only when it has. Each subscriber
-has its own cursor, the id of the last change it was given, so it misses none and is given none twice.
+has its own cursor, the id of the last change it was given, so it misses none and is given none twice. Where the manager
+was killed and an experiment is unfinished, the thread starts it again: who only watches goes on seeing points.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import contextlib
 import threading
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.client.manager_guard import ManagerGuard
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError
@@ -168,6 +171,7 @@ class _Look:
         self._version: int | None = None
         self._manager: bool | None = None
         self._manager_at_s = 0.0
+        self._guard = ManagerGuard(home, self._has_unfinished, partial(manager.ensure, home))
         self._news_at_s = 0.0
 
     def tell(self, subscribers: Sequence[Subscriber]) -> float:
@@ -217,7 +221,11 @@ class _Look:
         subscriber.knows_manager = self._manager
         subscriber.tell(changes, end_id, is_reset=is_reset, manager_alive=news)
 
+    def _has_unfinished(self) -> bool:
+        return self._store is not None and bool(self._store.unfinished())
+
     def _look_at_manager(self) -> None:
+        self._guard.look()
         now_s = time.monotonic()
         if self._manager is None or now_s - self._manager_at_s > _MANAGER_EVERY_S:
             self._manager = manager.status(self._home).alive

@@ -20,7 +20,6 @@ import traitlets
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.manager import stopped_by_signal
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import snapshot
 from jupyter_autotrain.views.sender import FeedSender
@@ -52,8 +51,8 @@ class LiveView(anywidget.AnyWidget):
         self, experiment: Experiment, ended: Callable[[], None], *, is_ended: bool, folded: bool = False
     ) -> None:
         self._experiment = experiment
-        self._manager_fault = partial(stopped_by_signal, experiment.home)
-        self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, self._manager_fault)
+        fault = experiment.manager_fault
+        self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, fault)
         comm_context(partial(super().__init__, folded=folded))
         self.on_msg(self._receive)
         self._sender.start(is_ended=is_ended)
@@ -74,7 +73,9 @@ class LiveView(anywidget.AnyWidget):
         # The number is read first: a frame sent meanwhile then arrives twice, which a view detects, instead of never.
         seq = self._sender.seq
         try:
-            frame = snapshot(self._experiment.store, self._experiment.id, time.time(), seq, self._manager_fault)
+            frame = snapshot(
+                self._experiment.store, self._experiment.id, time.time(), seq, self._experiment.manager_fault
+            )
         except AutotrainError as error:
             return {"error": str(error)}
         return {**frame.content, "steps": frame.steps, "values": frame.values, "times": frame.times}

@@ -7,8 +7,10 @@ import psutil
 import pytest
 import websocket
 
+import jupyter_autotrain as at
 from tests.server.jupyter import Filler, problem_of, running_server
 
+REPORTS = "import time\nwhile not should_stop():\n    report(acc=1)\n    time.sleep(0.05)"
 REST_S = 0.05  # of the socket between two messages
 
 
@@ -176,3 +178,17 @@ def cpu_share(process, seconds):
     time.sleep(seconds)  # what is measured is that nothing happens for this time
     after = process.cpu_times()
     return (after.user + after.system - before.user - before.system) / seconds
+
+
+def test_a_page_that_only_watches_goes_on_seeing_points_after_the_manager_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
+    with running_server(tmp_path) as server:
+        experiment = at.submit(REPORTS, home=server.home, name="watched")
+        page = Page(server)
+        page.until_change(experiment.id, "metrics")
+        server.end_manager()
+        page.until(lambda message: message.get("manager") == {"alive": False})
+        page.until_change(experiment.id, "metrics")
+        assert page.messages[-1].get("manager", {"alive": True}) == {"alive": True}
+        page.close()
+        experiment.stop()
