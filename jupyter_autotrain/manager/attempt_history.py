@@ -10,6 +10,7 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.completion_time import BackendTimes
 
+MOVES = "it is tried once more elsewhere"
 _NAMED = 3  # nodes of a refusal
 
 
@@ -47,6 +48,7 @@ class AttemptHistory:
     _lost: dict[int, set[tuple[str, str]]] = field(default_factory=dict)
     _last: dict[int, Placement] = field(default_factory=dict)  # of the attempts that ran and ended
     _again: dict[int, str] = field(default_factory=dict)  # why a later attempt was begun
+    _moved: set[int] = field(default_factory=set)  # trials that a lost place has cost an attempt
     _refusals: dict[int, dict[str, dict[str, str]]] = field(default_factory=dict)  # of the present attempt
 
     @classmethod
@@ -70,6 +72,8 @@ class AttemptHistory:
             self._refusals.pop(number, None)
         elif state not in {TrialState.PREPARING, TrialState.RUNNING}:
             self._leave(number, state, now_s)
+            if state is TrialState.LOST and reason.endswith(MOVES):
+                self._moved.add(number)
             if state is TrialState.WAITING and placement is not None:
                 self._come_back(number, placement, reason)
 
@@ -128,6 +132,10 @@ class AttemptHistory:
     def is_lost(self, number: int) -> bool:
         """Whether an earlier attempt of a trial was lost."""
         return number in self._lost
+
+    def has_moved(self, number: int) -> bool:
+        """Whether a trial was, or is to be, tried once more because its place was lost."""
+        return number in self._moved
 
     def last_on(self, number: int, backend: str) -> frozenset[str]:
         """The nodes of a backend that the trial ran on last; none where that was on another backend."""

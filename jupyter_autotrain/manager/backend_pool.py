@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt_history import nodes_of
 from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
@@ -214,6 +216,19 @@ class BackendPool:
         inventory = backend.allocator.inventory
         nodes = inventory.nodes if inventory is not None else ()
         return all(node.unavailable or node.name in request.avoid for node in nodes)
+
+    def has_other_place(self, run: ExperimentRun, attempt: Attempt) -> bool:
+        """Whether a node could take a trial, now or later, that has not lost an attempt of it."""
+        for choice in run.record.spec.backends:
+            backend = self._backends.get(choice.profile.key)
+            is_same = choice.profile.name == attempt.placement.backend
+            if backend is None or not backend.has_inventory or self._unusable_reason(choice):
+                continue
+            request = resource_request(run, attempt.trial.number, choice)
+            lost = request.avoid.union(nodes_of(attempt.placement) if is_same else ())
+            if backend.allocator.has_other_place(replace(request, avoid=lost)):
+                return True
+        return False
 
     def submit(self, run: ExperimentRun, attempt: Attempt, secrets: Mapping[str, str]) -> None:
         """Submit an attempt to its backend, or only watch it where the backend has it already."""

@@ -213,7 +213,8 @@ class EventHandler:
         self._backend_pool.release(attempt)
         if "receipt" in status.detail:
             self._requests.note_receipt(run.id, attempt.trial.number, receipt_of(status.detail))
-        finish(run, attempt, status)
+        may_move = status.state is TrialState.LOST and self._backend_pool.has_other_place(run, attempt)
+        finish(run, attempt, status, may_move=may_move)
 
     def _discovered(self, event: Discovered) -> None:
         self._backend_pool.discovered(event)

@@ -31,6 +31,9 @@ def decide(status: JobStatus, ending: FinalState | None, objective: str, names: 
     return FinalState(status.state, status.reason)
 
 
-def try_again(spec: ExperimentSpec, state: TrialState, attempt: int) -> bool:
-    """True when `retries` allows another attempt after this end."""
-    return state in RETRIED and attempt <= spec.retries
+def try_again(spec: ExperimentSpec, state: TrialState, attempt: int, *, has_moved: bool) -> bool:
+    """True when another attempt is due after this end: `retries` allows it, or the trial moves from a lost place.
+
+    `retries` counts what the cell does, so the one attempt that was lost with its place is not counted.
+    """
+    return state in RETRIED and attempt <= spec.retries + has_moved

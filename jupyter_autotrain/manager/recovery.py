@@ -17,7 +17,7 @@ from jupyter_autotrain.manager.attempt_history import AttemptHistory
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.early_stopping import EarlyStopping
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.final_state import RETRIED
+from jupyter_autotrain.manager.final_state import try_again
 from jupyter_autotrain.manager.published_reasons import PublishedReasons
 from jupyter_autotrain.manager.trial_end import retry_or_count
 from jupyter_autotrain.store.decisions import Attempts
@@ -106,7 +106,9 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
 def _resume_retries(run: ExperimentRun) -> None:
     """Begin the attempts that were due when the manager was killed between an end and the next attempt."""
     for number, trial in run.trials.items():
-        if trial.state in RETRIED and trial.ref is not None and trial.attempt <= run.record.spec.retries:
+        has_moved = run.history.has_moved(number)
+        is_due = try_again(run.record.spec, trial.state, trial.attempt, has_moved=has_moved)
+        if is_due and trial.ref is not None:
             run.failures -= trial.state is TrialState.FAILED
             retry_or_count(run, number)
 

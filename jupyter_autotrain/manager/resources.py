@@ -45,6 +45,16 @@ class ResourceAllocator:
             return Reservation(request, Placement(tuple(chosen)), self.backend)
         return self._refuse(request, answers)
 
+    def has_other_place(self, request: ResourceRequest) -> bool:
+        """Whether enough nodes could do, now or later, and not only those that the request avoids.
+
+        Of a backend that queues by itself no node is known: it is another place where nothing of it is avoided.
+        """
+        if self.inventory is None:
+            return not request.avoid
+        able = [node.name for node in self.inventory.nodes if _could_do(self._node(node).try_allocate(request))]
+        return len(able) >= request.resources.nodes and not request.avoid.issuperset(able)
+
     def wait(self, request: ResourceRequest, refusal: Unschedulable) -> None:
         """Let a refused trial wait in this round, so that none that comes later takes what it waits for."""
         for machine in refusal.machines:

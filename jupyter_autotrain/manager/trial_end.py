@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, cast
 
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager.attempt_history import MOVES
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.final_state import decide, try_again
 
@@ -21,12 +23,19 @@ _ADVICE = (" `%autotrain retry` ", " `retries:` in the header ")  # to do what i
 _LATE_S = 5.0  # what lies between an end and its record otherwise is much less
 
 
-def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
-    """Give a trial its final state, and begin another attempt when one is due."""
+def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus, *, may_move: bool = False) -> None:
+    """Give a trial its final state, and begin another attempt when one is due.
+
+    Args:
+        run: Its experiment.
+        attempt: What has ended.
+        status: As its backend tells it.
+        may_move: Whether another place could take it, where its own is lost.
+    """
     number = attempt.trial.number
     objective = attempt.trial.objective
     names = _names_instead(run, attempt, status)
-    end = decide(status, attempt.final_state, objective, names)
+    end = _with_move(run, number, decide(status, attempt.final_state, objective, names), may_move=may_move)
     blocks_others = run.objective_check.check_end(number, objective, end, status, names)
     if blocks_others:  # stored before the end, so that a killed manager leaves neither without the other
         run.store_decision("objective", run.objective_check.reason)
@@ -40,6 +49,18 @@ def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> None:
         run.count_failure()
     else:
         retry_or_count(run, number)
+
+
+def _with_move(run: ExperimentRun, number: int, end: FinalState, *, may_move: bool) -> FinalState:
+    """The end; of a trial that is tried once more elsewhere the reason says so, and the next manager reads it there."""
+    moves = end.state is TrialState.LOST and may_move and not run.stopping and not run.history.has_moved(number)
+    return replace(end, reason=f"{_without_advice(end.reason).rstrip('.')}; {MOVES}") if moves else end
+
+
+def _without_advice(reason: str) -> str:
+    for advice in _ADVICE:
+        reason = reason.partition(advice)[0]
+    return reason
 
 
 def _ran_s(status: JobStatus) -> float | None:
@@ -84,10 +105,11 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
     """After an end: another attempt when `retries` allows it, else one failure more."""
     trial = run.trials[number]
     spec = run.record.spec
-    if not run.stopping and try_again(spec, trial.state, trial.attempt):
+    has_moved = run.history.has_moved(number)
+    if not run.stopping and try_again(spec, trial.state, trial.attempt, has_moved=has_moved):
         if run.early_stopping is not None:
             run.early_stopping.forget(number)
-        again = f"attempt {trial.attempt + 1} of {spec.retries + 1}"
+        again = f"attempt {trial.attempt + 1} of {spec.retries + has_moved + 1}"
         run.change_state(number, TrialState.WAITING, f"{again}; {earlier(trial)}")
     elif trial.state is TrialState.FAILED:
         run.count_failure()
@@ -96,9 +118,7 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
 def earlier(trial: TrialRecord) -> str:
     """How an attempt has ended after which there is another one."""
     ended = _ENDED.get(trial.state, trial.state.lower())
-    reason = trial.reason.removeprefix("Lost: ")
-    for advice in _ADVICE:
-        reason = reason.partition(advice)[0]
+    reason = _without_advice(trial.reason.removeprefix("Lost: ").removesuffix(f"; {MOVES}"))
     return f"attempt {trial.attempt} {ended}: {reason}".removesuffix(": ")
 
 

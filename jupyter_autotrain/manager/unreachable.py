@@ -41,7 +41,9 @@ def _sentence(attempt: Attempt, silence: Silence, since: Mapping[str, str]) -> s
     if len(names) == 1:
         return f"is on {names[0]}, which does not answer since {since[names[0]]}{cause}"
     told = ", ".join(f"{name} does not answer since {since[name]}" for name in silent)
-    return f"is on {', '.join(names)}; {told}{cause}"
+    rest = ", ".join(name for name in names if name not in silent)
+    held = f"; what it holds on {rest} is free when that is over, or after `lost_after` of the place" if rest else ""
+    return f"is on {', '.join(names)}; {told}{cause}{held}"
 
 
 def _silence(attempt: Attempt, backends: Mapping[str, str]) -> Silence | None:

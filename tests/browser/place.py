@@ -1,6 +1,7 @@
 """Imported by notebooks: experiments whose trials are moved by hand, for tests that need an exact picture."""
 
 import math
+import os
 import random
 import time
 from pathlib import Path
@@ -8,8 +9,10 @@ from pathlib import Path
 from jupyter_autotrain import client
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Resources
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.store import Ingest, Store
 
 
@@ -19,6 +22,8 @@ class Place:
     def __init__(self, trials=12, name="digits", objective="val_acc", ranks=1):
         self.home = Home(Path.cwd() / "homes" / f"{name}-{time.time_ns()}")
         self.store = Store.open(self.home)
+        with self.home.manager_lock.open("w") as lock:  # where another machine serves a home, no reader does
+            ManagerIdentity(ProcessIdentity.of(os.getpid()), "another machine").write(lock.fileno())
         captured = (CapturedName("train_one_epoch", "source", "cell 2"), CapturedName("np", "import"))
         spec = ExperimentSpec(
             name, Bundle(captured=captured), objective=Objective(objective) if objective else None, trials=trials,

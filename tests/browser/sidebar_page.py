@@ -16,13 +16,14 @@ from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from tests.browser.jupyter_lab import Server
 from tests.browser.lab_page import open_empty
-from tests.server.jupyter import end_manager
+from tests.server.jupyter import end_manager, play_manager
 
 
 @contextmanager
 def empty_store(server: Server) -> Iterator[Store]:
     """The store of the home, empty, whatever other tests have left there; no manager runs."""
     end_manager(Home(server.home))
+    play_manager(Home(server.home))
     with Store.open(Home(server.home)) as opened:
         _empty(opened)
         yield opened

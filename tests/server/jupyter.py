@@ -22,8 +22,11 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.ownership import make_private
+from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.manager.identity import ManagerIdentity
 from jupyter_autotrain.store import Ingest, Store
 
 BASE_URL = "/hub/user/ada/"
@@ -134,12 +137,21 @@ def end_manager(home: Home) -> None:
         process.wait(60)
 
 
+def play_manager(home: Home) -> None:
+    """Have readers believe that another machine serves the home: then none of them starts a manager; an action does."""
+    make_private(home)
+    with home.manager_lock.open("w") as lock:
+        ManagerIdentity(ProcessIdentity.of(os.getpid()), "another machine").write(lock.fileno())
+
+
 class Filler:
     """Puts experiments into a home, as submits and a manager would."""
 
     def __init__(self, server: JupyterServer) -> None:
         self.server = server
         self.store = Store.open(server.home)
+        if not manager.status(server.home).alive:
+            play_manager(server.home)
 
     def experiment(self, experiment_id: str, name: str = "digits", trials: int = 4, notebook: str = "a.ipynb") -> str:
         """Add an experiment with its captured code."""

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.errors import BackendUnavailableError, SubmitUnknownError
+from jupyter_autotrain.manager import trial_end
 from jupyter_autotrain.manager.explain import explain
 from jupyter_autotrain.manager.start import ManagerStatus
 
@@ -215,19 +216,48 @@ def test_a_node_that_does_not_answer_is_named_with_its_trials_since_when(world, 
     assert world.store.block_reasons("id0") == {}
 
 
-def test_a_trial_lost_with_its_host_is_tried_again_on_another(world, backends):
-    world.submit(backends=(LAB,), trials=1, retries=1)
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_trial_lost_with_its_host_is_tried_once_more_on_another(world, backends, is_killed, monkeypatch):
+    world.submit(backends=(LAB,), trials=1)
     world.step()
     (trial,) = world.trials("id0")
     first = trial.placement.nodes[0].node
-    backends["lab"].job(1).end(TrialState.LOST, "its host was restarted")
+    backends["lab"].job(1).end(TrialState.LOST, "Lost: its host was restarted. `%autotrain retry` goes on.")
+    if is_killed:
+        with monkeypatch.context() as patch, pytest.raises(SystemExit):
+            patch.setattr(trial_end, "retry_or_count", lambda run, number: sys.exit())  # as kill -9 right there
+            world.step()
     world.restart()
     world.step()
     (trial,) = world.trials("id0")
     assert (trial.attempt, trial.state) == (2, TrialState.RUNNING)
     assert trial.placement.nodes[0].node != first
     reasons = [change.reason for change in world.store.state_changes("id0") if change.state is TrialState.LOST]
-    assert reasons == ["its host was restarted"]
+    assert reasons == ["Lost: its host was restarted; it is tried once more elsewhere"]
+    backends["lab"].job(1, attempt=2).end(TrialState.LOST, "its host was restarted too")
+    world.step()
+    assert world.states("id0") == ["LOST"]
+
+
+def test_the_attempt_that_a_lost_host_cost_is_no_retry_of_the_cell(world, backends):
+    world.submit(backends=(LAB,), trials=1, retries=1)
+    ends = (TrialState.FAILED, TrialState.LOST, TrialState.FAILED)
+    for attempt, state in enumerate(ends, 1):
+        world.step()
+        backends["lab"].job(1, attempt).end(state, "no")
+    world.step()
+    (trial,) = world.trials("id0")
+    assert (trial.attempt, trial.state) == (3, TrialState.FAILED)
+
+
+def test_a_trial_is_not_tried_again_where_no_other_place_could_take_it(world, backends):
+    world.submit(backends=(HERE,), trials=1)
+    world.submit("large", backends=BOTH, trials=1, resources=Resources(cpus=1.0, nodes=2))
+    world.step()
+    backends["here"].job(1).end(TrialState.LOST, "gone")
+    backends["lab"].job(1).end(TrialState.LOST, "gone")
+    world.step()
+    assert world.states("id0") == world.states("id1") == ["LOST"]
 
 
 def test_a_stop_while_a_node_does_not_answer_returns_and_is_carried_out_later(world, backends):
