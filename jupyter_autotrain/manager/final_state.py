@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from jupyter_autotrain.core.backend import JobStatus
+from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.states import FinalState, TrialState
 
+MAY_RUN = "it may still run there"
 RETRIED = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
 
 
@@ -31,9 +33,11 @@ def decide(status: JobStatus, ending: FinalState | None, objective: str, names: 
     return FinalState(status.state, status.reason)
 
 
-def try_again(spec: ExperimentSpec, state: TrialState, attempt: int, *, has_moved: bool) -> bool:
+def try_again(spec: ExperimentSpec, trial: TrialRecord, *, has_moved: bool) -> bool:
     """True when another attempt is due after this end: `retries` allows it, or the trial moves from a lost place.
 
-    `retries` counts what the cell does, so the one attempt that was lost with its place is not counted.
+    `retries` counts what the cell does, so the one attempt that was lost with its place is not counted. What may still
+    run is not tried again: a trial never runs twice.
     """
-    return state in RETRIED and attempt <= spec.retries + has_moved
+    is_over = trial.state in RETRIED and not trial.reason.endswith(MAY_RUN)
+    return is_over and trial.attempt <= spec.retries + has_moved

@@ -107,7 +107,7 @@ def _resume_retries(run: ExperimentRun) -> None:
     """Begin the attempts that were due when the manager was killed between an end and the next attempt."""
     for number, trial in run.trials.items():
         has_moved = run.history.has_moved(number)
-        is_due = try_again(run.record.spec, trial.state, trial.attempt, has_moved=has_moved)
+        is_due = try_again(run.record.spec, trial, has_moved=has_moved)
         if is_due and trial.ref is not None:
             run.failures -= trial.state is TrialState.FAILED
             retry_or_count(run, number)

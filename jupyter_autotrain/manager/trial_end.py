@@ -11,7 +11,7 @@ from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.attempt_history import MOVES
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.final_state import decide, try_again
+from jupyter_autotrain.manager.final_state import MAY_RUN, decide, try_again
 
 _ENDED: Final = {
     TrialState.FAILED: "failed",
@@ -106,7 +106,7 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
     trial = run.trials[number]
     spec = run.record.spec
     has_moved = run.history.has_moved(number)
-    if not run.stopping and try_again(spec, trial.state, trial.attempt, has_moved=has_moved):
+    if not run.stopping and try_again(spec, trial, has_moved=has_moved):
         if run.early_stopping is not None:
             run.early_stopping.forget(number)
         again = f"attempt {trial.attempt + 1} of {spec.retries + has_moved + 1}"
@@ -130,6 +130,6 @@ def mark_lost(run: ExperimentRun, reason: str) -> None:
 
 
 def finish_lost(run: ExperimentRun, attempt: Attempt, reason: str) -> None:
-    """End an attempt whose state cannot be polled any more."""
+    """End an attempt whose state cannot be polled any more; it may go on."""
     ref = attempt.ref or JobRef(attempt.placement.backend, attempt.trial.job_id)
-    finish(run, attempt, JobStatus(ref, TrialState.LOST, reason))
+    finish(run, attempt, JobStatus(ref, TrialState.LOST, f"{reason}; {MAY_RUN}"))

@@ -376,3 +376,22 @@ def test_a_place_that_has_not_answered_for_long_is_named_while_it_is_asked(world
     world.step()
     assert world.store.block_reasons("id0") == {}
     assert world.store.unreachable_nodes("id0") == []
+
+
+def test_a_trial_whose_place_cannot_be_asked_any_more_is_not_tried_again_as_it_may_still_run(world, backends):
+    world.submit(backends=BOTH, trials=2, concurrency=2, resources=ONE_CPU, retries=3)
+    world.step()
+    assert places(world) == ["here", "lab"]
+
+    def create(profile):
+        if profile.name == "lab":
+            raise RuntimeError("its package is gone")
+        return backends[profile.name]
+
+    world.create_backend_of = create
+    for _ in range(2):
+        world.restart()
+        world.step()
+        assert world.states("id0") == ["RUNNING", "LOST"]
+    reason = world.trials("id0")[1].reason
+    assert reason == "the backend 'lab' cannot be used: its package is gone; it may still run there"
