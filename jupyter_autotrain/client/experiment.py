@@ -211,7 +211,10 @@ class Experiment(ExperimentFiles, display.Displayable):
         best = self.best
         objective = record.spec.objective
         ended = sum(count for state, count in record.counts.items() if state.is_final)
-        text = f"<Experiment {printable(self.name)} {record.state}: {ended} of {record.spec.trials} trials ended"
+        remark = f" ({printable(record.remark)})" if record.remark else ""
+        text = (
+            f"<Experiment {printable(self.name)} {record.state}{remark}: {ended} of {record.spec.trials} trials ended"
+        )
         if objective is not None and best is not None:
             text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"

@@ -146,6 +146,12 @@ class ExperimentRecord:
         return max((now_s if self.ended_s is None else self.ended_s) - self.begun_s, 0.0)
 
     @property
+    def remark(self) -> str:
+        """What is said beside its state: why it ended before its trials were used up, and how many trials were lost."""
+        many = self.counts.get(TrialState.LOST, 0) if self.state.is_final else 0
+        return "; ".join(filter(None, (self.reason, f"{count(many, 'trial')} lost" if many else "")))
+
+    @property
     def label(self) -> str:
         """What people call it."""
         return experiment_label(self.name, self.version, superseded=self.superseded)

@@ -62,7 +62,7 @@ def _experiment(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> Json
         "name": record.name,
         "version": record.version,
         "state": str(record.state),
-        "reason": cut(record.reason, _MOST_CHARACTERS),
+        "reason": cut(record.remark, _MOST_CHARACTERS),
         "notebook": record.spec.origin.notebook,
         "created_s": record.created_s,
         "ended_s": record.ended_s,
@@ -98,4 +98,4 @@ def _sentence(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> str:
     best = ranking.best(record.spec.objective, trials) if record.spec.objective else None
     if best and record.spec.objective:
         text += f"; best {record.spec.objective.metric} {number(best.value)} (trial {best.number})"
-    return cut(f"{text}; {record.reason}" if record.reason else text, _MOST_CHARACTERS)
+    return cut(f"{text}; {record.remark}" if record.remark else text, _MOST_CHARACTERS)

@@ -6,10 +6,12 @@ import argparse
 import time
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.states import ExperimentState
-from jupyter_autotrain.core.text_format import count, cut, duration, number
+from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.text_format import count, duration
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
+
+_PROGRESS_S = 10.0
 
 
 class WaitInterrupted(KeyboardInterrupt):
@@ -25,7 +27,7 @@ def wait(command: CommandContext, arguments: argparse.Namespace) -> bool:
 
 
 def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float | None = None) -> bool:
-    """Print a line per ended trial, 40 at most, until the experiment ends; then its summary.
+    """Print now and then how many trials have ended, until the experiment ends; then its summary.
 
     Returns:
         Whether it has ended, and succeeded.
@@ -33,11 +35,11 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
     Raises:
         WaitInterrupted: The user has interrupted it.
     """
-    printer = _TrialPrinter(command)
+    progress = _Progress(command)
     began_s = time.monotonic()
     try:
         while not experiment.wait(timeout_s=0.5):
-            printer.update(experiment)
+            progress.tell(experiment)
             if timeout_s is not None and time.monotonic() - began_s > timeout_s:
                 command.write(f"{experiment.name} is still {experiment.state} after {duration(timeout_s)}.\n")
                 return False
@@ -46,35 +48,35 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
             f"Detached: {experiment.name} continues in the background.\n"
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}"
         ) from None
-    printer.update(experiment)
-    command.write(f"{headline(experiment)}\n")
+    command.write(f"{headline(experiment)}
+")
     command.present(trial_table(experiment))
     for line in warning_lines(experiment):
-        command.write(f"{line}\n")
+        command.write(f"{line}
+")
     return experiment.state is ExperimentState.SUCCEEDED
 
 
-class _TrialPrinter:
-    """Prints each ended trial once, up to a limit."""
-
-    MAX_LINES = 40
+class _Progress:
+    """Says now and then how far an experiment is; what becomes of each trial, the table at the end says."""
 
     def __init__(self, command: CommandContext) -> None:
-        self.command = command
-        self.printed = set[int]()
+        self._command = command
+        self._next_s = time.monotonic() + _PROGRESS_S
+        self._told = ""
 
-    def update(self, experiment: Experiment) -> None:
-        objective = experiment.record.spec.objective
-        for trial in experiment.trials:
-            if not trial.state.is_final or trial.number in self.printed:
-                continue
-            self.printed.add(trial.number)
-            if len(self.printed) <= self.MAX_LINES:
-                value = f"  {objective.label} {number(trial.value)}" if objective and trial.value is not None else ""
-                reason = f"  {cut(trial.reason.splitlines()[0], 160)}" if trial.reason else ""
-                self.command.write(f"trial {trial.number}: {trial.state}{value}{reason}\n")
-            elif len(self.printed) == self.MAX_LINES + 1:
-                self.command.write("... (the table below has all trials)\n")
+    def tell(self, experiment: Experiment) -> None:
+        if time.monotonic() < self._next_s:
+            return
+        self._next_s = time.monotonic() + _PROGRESS_S
+        counts = experiment.record.counts
+        ended = sum(many for state, many in counts.items() if state.is_final)
+        failed = counts.get(TrialState.FAILED, 0)
+        total = max(experiment.record.spec.trials, sum(counts.values()))
+        text = f"{ended} of {count(total, 'trial')} ended" + (f", {failed} failed" if failed else "")
+        if text != self._told:
+            self._told = text
+            self._command.write(f"{text}\n")
 
 
 def stop(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -49,8 +49,9 @@ def _no_match(command: CommandContext) -> str:
 
 def _row(command: CommandContext, experiment: Experiment, record: ExperimentRecord) -> tuple[str, ...]:
     ended = sum(many for state, many in record.counts.items() if state.is_final)
-    failures = record.counts.get(TrialState.FAILED, 0)
-    failed = f" ({failures} failed)" if failures else ""
+    bad = {state: record.counts.get(state, 0) for state in (TrialState.FAILED, TrialState.LOST)}
+    told = ", ".join(f"{many} {state.lower()}" for state, many in bad.items() if many)
+    failed = f" ({told})" if told else ""
     now_s = record.now_s(command.now(), BootTime.now())
     objective = record.spec.objective
     best = experiment.best if objective else None

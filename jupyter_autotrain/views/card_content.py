@@ -48,8 +48,8 @@ class CardContent:
 
     @property
     def reason(self) -> str:
-        """Why the experiment ended before its trials were used up."""
-        return cut(without_paths(self.record.reason), 200)
+        """Why the experiment ended before its trials were used up, and what was lost."""
+        return cut(without_paths(self.record.remark), 200)
 
     @property
     def warnings(self) -> list[str]:

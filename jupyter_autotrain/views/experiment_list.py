@@ -224,7 +224,7 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "state": record.state.value,
         "group": GROUPS[record.state],
         "final": record.state.is_final,
-        "reason": record.reason or _failure(store, record),
+        "reason": record.remark or _failure(store, record),
         "backend": record.spec.backend_names,
         "notebook": record.spec.origin.notebook,
         "tags": list(annotation.tags),

@@ -153,7 +153,7 @@ def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], no
         "name": record.label,
         "state": record.state,
         "final": record.state.is_final,
-        "reason": record.reason,
+        "reason": record.remark,
         "backend": record.spec.backend_names,
         "ranks": record.spec.resources.ranks,
         "objective": objective.metric if objective else None,

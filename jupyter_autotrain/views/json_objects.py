@@ -24,7 +24,7 @@ def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObj
         "id": record.id,
         "name": record.label,
         "state": record.state,
-        "reason": record.reason,
+        "reason": record.remark,
         "backend": record.spec.backend_names,
         "objective": to_json(objective),
         "best": None if best is None else trial_json(best),

@@ -53,7 +53,7 @@ def _facts(content: CardContent) -> JsonObject:
         "name": cut(record.label, _NAME_CHARACTERS),
         "state": record.state.value,
         "final": record.state.is_final,
-        "reason": cut(without_paths(record.reason), _REASON_CHARACTERS),
+        "reason": cut(without_paths(record.remark), _REASON_CHARACTERS),
         "objective": None,
         "best": None if leader is None else {"trial": leader.number, "value": leader.value},
         "trials": max(record.spec.trials, len(content.trials)),

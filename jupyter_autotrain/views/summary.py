@@ -17,17 +17,17 @@ _WARNING_CHARACTERS: Final = 160
 
 
 def headline(experiment: Experiment) -> str:
-    """Name, state, and why it ended before its trials were used up."""
+    """Name, state, why it ended before its trials were used up, what was lost, and the best trial."""
     record = experiment.record
-    return f"{experiment.name}: {record.state}" + (f", {record.reason}" if record.reason else "")
+    best = experiment.best
+    remark = f", {record.remark}" if record.remark else ""
+    best_part = f"; best {best_text(record.spec.objective, best)}" if record.spec.objective and best else ""
+    return f"{experiment.name}: {record.state}{remark}{best_part}"
 
 
 def summary(experiment: Experiment) -> str:
-    """Name, state, best trial, the table of trials, and what they warned of."""
-    objective = experiment.record.spec.objective
-    best = experiment.best
-    best_part = f"; best {best_text(objective, best)}" if objective and best else ""
-    return "\n".join([f"{headline(experiment)}{best_part}", trial_table(experiment).text(), *warning_lines(experiment)])
+    """The headline, the table of trials, and what they warned of."""
+    return "\n".join([headline(experiment), trial_table(experiment).text(), *warning_lines(experiment)])
 
 
 def warning_lines(experiment: Experiment) -> list[str]:

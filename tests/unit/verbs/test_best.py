@@ -5,9 +5,11 @@ import pytest
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Ingest, Store
+from jupyter_autotrain.verbs import control
 
 DONE = ("PREPARING", "RUNNING", "SUCCEEDED")
 STOPPED = ("PREPARING", "RUNNING", "CANCELLED")
+FAILED = ("PREPARING", "RUNNING", "FAILED")
 LOST = ("PREPARING", "RUNNING", "LOST")
 
 
@@ -24,7 +26,23 @@ def test_a_stopped_or_lost_trial_is_best_in_every_verb_and_its_state_is_told(ter
 def test_a_trial_that_succeeded_needs_no_word(terminal, add):
     add("digits", (DONE, 0.5))
     assert "acc (last) 0.5  " in terminal.run("ls")
-    assert "trial 1: SUCCEEDED  acc (last) 0.5\n" in terminal.run("wait")
+
+
+def test_a_wait_says_what_has_become_of_each_trial_once(terminal, add):
+    add("digits", (DONE, 0.75), (LOST, 0.5), (FAILED, 0.25))
+    told = terminal.run("wait", "digits")
+    assert told.splitlines()[0] == "digits: SUCCEEDED, 1 trial lost; best acc (last) 0.75 in trial 1 (SUCCEEDED)"
+    assert [told.count(word) for word in ("LOST", "FAILED", "0.5", "0.25")] == [1, 1, 1, 1]
+    assert "3/3 (1 failed, 1 lost)" in terminal.run("ls")
+    assert terminal.json("ls")[0]["reason"] == "1 trial lost"
+
+
+def test_a_long_wait_says_now_and_then_how_many_trials_have_ended(terminal, add, monkeypatch):
+    monkeypatch.setattr(control, "_PROGRESS_S", 0.0)
+    add("digits", (DONE, 0.5), (FAILED, 0.1), (("PREPARING", "RUNNING"), None), closed=False)
+    lines = terminal.run("wait", "digits", "--timeout", "2").splitlines()
+    assert lines[0] == "2 of 3 trials ended, 1 failed"
+    assert lines[1:] == ["digits is still RUNNING after 2.0 s."]
 
 
 def test_what_was_reported_but_is_no_number_is_not_called_unreported(terminal, add):
