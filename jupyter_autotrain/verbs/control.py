@@ -48,12 +48,10 @@ def follow(command: CommandContext, experiment: Experiment, *, timeout_s: float 
             f"Detached: {experiment.name} continues in the background.\n"
             f"Watch it again: %autotrain show {experiment.name}   End it: %autotrain stop {experiment.name}"
         ) from None
-    command.write(f"{headline(experiment)}
-")
+    command.write(f"{headline(experiment)}\n")
     command.present(trial_table(experiment))
     for line in warning_lines(experiment):
-        command.write(f"{line}
-")
+        command.write(f"{line}\n")
     return experiment.state is ExperimentState.SUCCEEDED
 
 
