@@ -171,6 +171,8 @@ def test_an_attempt_begins_anew_where_the_backend_that_has_them_cannot_be_made_a
     world.create_backend_of = create
     world.restart()
     world.step(8)
+    world.request("retry", "id0")  # by itself it is not tried again, as it may still run there
+    world.step(8)
     assert second_attempt(world).state is TrialState.RUNNING
     assert backends["here"].job(1, 2).trial.resume_attempt is None
     assert "its package was removed" in backends["here"].job(1, 2).trial.resume_note
