@@ -68,6 +68,8 @@ def look(**roots):
     def say(x):
         if x is None or isinstance(x, (bool, int, float, str)):
             return repr(x)
+        if type(x) in (tuple, frozenset):
+            return parts(x)  # equal ones cannot be distinguished but by identity
         if id(x) in seen:
             return f'#{seen[id(x)]}'
         seen[id(x)] = len(seen)
