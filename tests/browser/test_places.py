@@ -109,3 +109,35 @@ def test_the_panel_follows_the_theme(panel, store, theme):
         place(panel, "local").get_by_role("button", name="Check local").click()
         place(panel, "local").get_by_text("It works: a trial ran there").wait_for()
         picture(panel.page, f"places-{theme.split()[-1].lower()}")
+
+
+@pytest.fixture
+def project(server) -> Iterator:
+    path = server.notebooks / "autotrain.yaml"
+    path.write_text(f"backends:\n  theirs: {{type: debug}}\nenv: {{WORD: '{SCRIPT}'}}\n")
+    yield path
+    path.unlink()
+
+
+def test_a_project_file_is_asked_about_in_a_dialog_and_counts_when_it_is_trusted(project, panel):
+    page = panel.page
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_text("Trust this project’s autotrain.yaml?").wait_for()
+    dialog.get_by_text('place theirs: {"type": "debug"}').wait_for()
+    dialog.get_by_text(SCRIPT).wait_for()
+    assert page.locator("img[src=x]").count() == 0
+    picture(page, "places-trust")
+    page.keyboard.press("Enter")  # what is chosen at first is harmless
+    expect(dialog).to_have_count(0)
+    place(panel, "theirs").get_by_text(re.compile("not trusted yet")).wait_for()
+    panel.get_by_role("button", name="Review …").click()
+    dialog.get_by_role("button", name="Not now").click()
+    expect(dialog).to_have_count(0)
+    panel.get_by_role("button", name="Review …").click()
+    dialog.get_by_role("button", name="Trust", exact=True).click()
+    place(panel, "theirs").get_by_text(re.compile("^Usable")).wait_for()
+    expect(panel.get_by_role("button", name="Review …")).to_have_count(0)
+    project.write_text(project.read_text().replace("WORD", "OTHER"))
+    panel.get_by_role("button", name="Refresh").click()
+    dialog.get_by_text(re.compile("OTHER")).wait_for()
+    dialog.get_by_role("button", name="Not now").click()

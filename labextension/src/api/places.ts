@@ -46,6 +46,17 @@ export interface ProfileFile {
   exists: boolean;
 }
 
+/** The project's file of the folder that the server shows. */
+export interface Project {
+  /** "" where none counts; then `fault` says why. */
+  path: string;
+  digest: string;
+  is_trusted: boolean;
+  /** One line for each place and setting that needs trust. */
+  effects: string[];
+  fault: string;
+}
+
 export interface CheckStep {
   node: string;
   name: string;
@@ -104,6 +115,15 @@ export async function listPlaces(): Promise<{ backends: Place[]; faults: string[
 
 export async function listProfileFiles(): Promise<{ files: ProfileFile[] }> {
   return (await request('profiles')) as { files: ProfileFile[] };
+}
+
+export async function askProject(): Promise<Project> {
+  return (await request('project')) as Project;
+}
+
+/** Agrees to the project's file as the user has seen it. */
+export async function trustProject(digest: string): Promise<void> {
+  await request('project', { method: 'POST', body: { digest } });
 }
 
 /** Asks the machines of a place, which may take a while. */

@@ -10,6 +10,7 @@ import { CheckView } from './check';
 import { ProfileForm } from './form';
 import { Nodes, Running, State } from './place_facts';
 import type { PlacesModel } from './places_model';
+import { TrustQuestion } from './trust';
 
 export interface Props {
   model: PlacesModel;
@@ -45,6 +46,7 @@ export function PlacesPanel({ model, commands, trans }: Props): React.JSX.Elemen
         )}
       </div>
       <Files model={model} trans={trans} />
+      <TrustQuestion model={model} trans={trans} />
       {isAdding && (
         <ProfileForm
           trans={trans}

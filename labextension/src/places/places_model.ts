@@ -4,7 +4,7 @@ import { Signal } from '@lumino/signaling';
 import { ModelSignal } from '../home/model_signal';
 import type { CountedSignal } from '../home/model_signal';
 import * as api from '../api/places';
-import type { CheckStep, Inventory, Place, ProfileFile } from '../api/places';
+import type { CheckStep, Inventory, Place, ProfileFile, Project } from '../api/places';
 import { Refusal } from '../api/request';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
 import { Refresher } from '../home/refresher';
@@ -31,6 +31,8 @@ export class PlacesModel {
   places: Place[] | null = null;
   files: ProfileFile[] = [];
   faults: string[] = [];
+  /** Null where it is not told. */
+  project: Project | null = null;
   error = '';
   /** False where the server's authorizer lets this user only look. */
   canWrite = true;
@@ -131,6 +133,23 @@ export class PlacesModel {
     this.signal.emit();
   }
 
+  /** The project's file waits for its reader to look at it. */
+  get needsTrust(): boolean {
+    return Boolean(this.project && !this.project.is_trusted && this.project.effects.length);
+  }
+
+  async trust(digest: string): Promise<void> {
+    try {
+      await api.trustProject(digest);
+    } catch (error) {
+      await this.load(); // it may be another file by now
+      this.error = message(error);
+      this.signal.emit();
+      return;
+    }
+    await this.refresh();
+  }
+
   private async followCheck(check: Check): Promise<void> {
     while (check.state === 'running' && !this.isDisposed) {
       await this.askSteps(check);
@@ -197,10 +216,12 @@ export class PlacesModel {
   private async loadFiles(): Promise<void> {
     try {
       this.files = (await api.listProfileFiles()).files;
+      this.project = await api.askProject();
       this.canWrite = true;
     } catch (error) {
       if (!(error instanceof Refusal) || error.status !== FORBIDDEN) throw error;
       this.files = [];
+      this.project = null;
       this.canWrite = false;
     }
   }
