@@ -82,7 +82,7 @@ def definitions(codes: Iterable[CodeType]) -> list[PickledDefinition]:
 
 
 def _definitions_in(lines: Sequence[str]) -> Iterator[tuple[int, str, PickledDefinition]]:
-    """Each function of a text: where its code begins, its name, and the definition that it is a part of."""
+    """Yield each function of a text: where its code begins, its name, and the definition that it is a part of."""
     try:
         tree = ast.parse("\n".join(lines))
     except (SyntaxError, ValueError):
@@ -102,7 +102,7 @@ def _definition(node: ast.stmt, lines: Sequence[str]) -> PickledDefinition:
 
 
 def _label(definition: PickledDefinition, cells: Sequence[Cell]) -> str:
-    """The newest cell that has the definition on these very lines, as users know it; "" when none does."""
+    """Return the newest cell that has the definition on these very lines, as users know it; "" when none does."""
     start = definition.node.lineno - 1
     for cell in reversed(cells):
         if tuple(cell.source.split("\n")[start : start + len(definition.lines)]) == definition.lines:

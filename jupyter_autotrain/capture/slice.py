@@ -8,6 +8,7 @@ import types
 from collections import ChainMap
 from collections.abc import Collection, Mapping
 
+from jupyter_autotrain.capture.absent_names import AbsentNames
 from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
 from jupyter_autotrain.capture.definitions.rerun import Notebook
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
@@ -51,7 +52,7 @@ class Slice:
         self.parameters = frozenset(parameters)
         self.home = str(namespace.get("__name__", "__main__"))
         self.items: dict[str, Item] = {}
-        self.missing: dict[str, str] = {}
+        self.absent = AbsentNames()
         self.provided = ProvidedNames(namespace, parameters, history, has_data=has_data)
         self.texts = TextNames()
         self.attributes: dict[str, object] = {}
@@ -59,11 +60,7 @@ class Slice:
         self.values = PickledValues(namespace, self.live, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self.notes: list[str] = []
-        self._sets: set[str] = set()
         self._rebound: set[str] = set()
-        self._bound = set[str]()
-        self._binds_unseen = False
-        self._absent: dict[str, str] = {}
         self._todo: list[str] = []
         self._notebook = Notebook(namespace, history, self.home)
         self._known = sources.by_identity(namespace, self.home)
@@ -71,7 +68,7 @@ class Slice:
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
         self._rebound |= names.rebound
-        self._bound |= names.binds
+        self.absent.bind(names)
         self._use(names, "")
         self._follow()
 
@@ -103,8 +100,12 @@ class Slice:
 
     def finish(self) -> None:
         """Write the pickles, once everything has been followed."""
-        self.missing = {name: user for name, user in self.missing.items() if not self._may_be_set(name, user)}
-        self.differences += self._read_but_absent()
+        self.absent.finish()
+        for name, user in sorted(self.absent.told.items()):
+            text = (
+                f"{name}, which {user} reads, does not exist: a trial that comes to that line fails, as the cell would"
+            )
+            self.differences.append(Difference(DifferenceKind.NOT_CARRIED, text, self.history.label_of(user)))
         for name, difference in self.texts.drop(self.values.refused, self.history.label_of):
             self.items.pop(name, None)
             self.values.pickles.pop(name, None)
@@ -112,7 +113,7 @@ class Slice:
         self._leave_rebound()
         staleness.mark_rebound(self.items, self.history)
         self.differences += attributes.emptied(self.items, self.live, self.values.pickles)
-        if not (self.missing or self.values.refused or self.values.too_big):
+        if not (self.absent.missing or self.values.refused or self.values.too_big):
             self.values.share()
             self.differences += self.values.differences()
 
@@ -142,8 +143,7 @@ class Slice:
         self._use(Names(item.eager, item.called, item.deferred), item.name)
 
     def _use(self, names: Names, user: str) -> None:
-        self._sets |= names.sets
-        self._binds_unseen |= names.binds_unseen
+        self.absent.use(names)
         self.differences += self.texts.use(names, self.history.label_of(user))
         self.values.refused.update(kernel_only.waiting_for_input(names.called, self.namespace))
         self.provided.check_called(names.called)
@@ -152,38 +152,8 @@ class Slice:
                 continue
             if self._exists(name, hint=name in names.hints):
                 self._todo.append(name)
-            elif not self._may_be_absent(name, user, names):
-                self.missing.setdefault(name, user)
-
-    def _may_be_absent(self, name: str, user: str, names: Names) -> bool:
-        """Return whether the notebook need not bind a name.
-
-        The body of a definition reads globals when it is called, so what the cell binds before that call is there in
-        a trial too. A branch that is never taken reads nothing, nor does a method that is never called.
-        """
-        if name in names.optional | names.hints or self._is_builtin(name):
-            return True
-        is_certain = name not in names.uncertain
-        if not user or (name in names.eager and is_certain):
-            return False
-        if name in self._bound:
-            return True
-        may_never_run = not is_certain or isinstance(self.namespace.get(user), type)
-        if may_never_run:
-            self._absent.setdefault(name, user)
-        return may_never_run
-
-    def _may_be_set(self, name: str, user: str) -> bool:
-        """Return whether code that runs in a trial may bind a name before a definition reads it."""
-        return name in self._sets or (self._binds_unseen and user != "")
-
-    def _read_but_absent(self) -> list[Difference]:
-        text = "{}, which {} reads, does not exist here: a trial that comes to that line fails, as the cell here would"
-        found = sorted((name, user) for name, user in self._absent.items() if not self._may_be_set(name, user))
-        return [
-            Difference(DifferenceKind.NOT_CARRIED, text.format(name, user), self.history.label_of(user))
-            for name, user in found
-        ]
+            elif name not in names.hints and not self._is_builtin(name):
+                self.absent.note(name, user, names, is_method=isinstance(self.namespace.get(user), type))
 
     def _exists(self, name: str, *, hint: bool) -> bool:
         if name in self.provided.names or name in self.parameters:

@@ -34,7 +34,7 @@ def found(code: str, slice_: Slice) -> set[str]:
 
 
 def _subclasses(slice_: Slice) -> set[str]:
-    """The notebook's subclasses of captured classes."""
+    """Return the notebook's subclasses of captured classes."""
     values = (slice_.namespace.get(name) for name, item in slice_.items.items() if item.how in {"data", "source"})
     known = [one for value in values if isinstance(value, type) for one in _listed(value)]
     return {slice_.name_of(one).partition(".")[0] for one in known} - {""}

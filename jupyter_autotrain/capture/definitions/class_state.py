@@ -63,9 +63,21 @@ def class_state(path: str, cls: type, node: ast.ClassDef, scope: StatementContex
             yield from _added(path, cls, name, node, inside)
         else:
             yield from _bound(path, cls, name, member, inside)
+    if isinstance(cls, enum.EnumMeta):
+        yield from _of_members(path, cls)
     yield from ((f"{path}.{name}", DELETED) for name in _deleted(cls, node, members))
     if not same_text(vars(cls).get("__doc__"), ast.get_docstring(node, clean=False)) and not node.decorator_list:
         yield f"{path}.__doc__", vars(cls).get("__doc__")
+
+
+def _of_members(path: str, cls: enum.EnumMeta) -> Iterator[tuple[str, object]]:
+    """Yield the attributes that were set on the members of an enum, whose class sets none itself."""
+    if "__init__" in vars(cls) or "__new_member__" in vars(cls):
+        return
+    members: Mapping[str, enum.Enum] = cls.__members__
+    for name, member in members.items():
+        attributes = {key: value for key, value in vars(member).items() if not key.startswith("_")}
+        yield from ((f"{path}.{name}.{key}", value) for key, value in attributes.items())
 
 
 def is_generated(cls: type, node: ast.ClassDef) -> bool:

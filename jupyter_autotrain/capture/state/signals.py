@@ -13,7 +13,7 @@ from jupyter_autotrain.capture.state.paths import import_text
 
 
 def restore_code(slice_: Slice) -> Iterator[tuple[Item | None, Difference]]:
-    """What sets each handler again, and the differences."""
+    """Yield what sets each handler again, and the differences."""
     for number in sorted(signal.valid_signals()):
         handler = signal.getsignal(number)
         owner = looking.attribute(handler, "__self__", handler)

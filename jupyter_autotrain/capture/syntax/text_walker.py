@@ -10,7 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from jupyter_autotrain.capture.syntax import texts
+from jupyter_autotrain.capture.syntax import main_module, texts
 from jupyter_autotrain.capture.syntax.known_texts import value_of
 from jupyter_autotrain.capture.syntax.scopes import own_texts
 from jupyter_autotrain.capture.syntax.scoping import ScopeWalker
@@ -33,14 +33,14 @@ class TextWalker(ScopeWalker):
 
     def visit(self, node: ast.AST) -> None:
         """Note a use of all names at once."""
-        if texts.is_scope(node, self._value) or texts.is_main(node, self._value):
+        if texts.is_scope(node, self._value) or main_module.is_main(node, self._value):
             if id(node) not in self.explained and not self._is_local(node):
                 self.unknown.add(ast.unparse(node))
             self.explained.update(id(part) for part in ast.walk(node))
         super().visit(node)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if texts.is_main(node.value, self._value):
+        if main_module.is_main(node.value, self._value):
             self.explained.add(id(node.value))  # what reads names is the name that it gets
         super().visit_Assign(node)
 
@@ -78,7 +78,9 @@ class TextWalker(ScopeWalker):
 
     @cached_property
     def _own_texts(self) -> dict[str, object]:
-        return own_texts(self.statements) | dict.fromkeys(texts.names_of_main(self.statements), sys.modules[texts.MAIN])
+        return own_texts(self.statements) | dict.fromkeys(
+            main_module.names_in(self.statements), sys.modules[main_module.MAIN]
+        )
 
     def _is_local(self, node: ast.AST) -> bool:
         """Return whether `locals()` or `vars()` gives a function's own names."""

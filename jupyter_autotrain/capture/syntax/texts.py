@@ -7,11 +7,10 @@ calls mean nothing here.
 from __future__ import annotations
 
 import ast
-import types
-from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.syntax import main_module
+from jupyter_autotrain.capture.syntax.main_module import Known
 from jupyter_autotrain.capture.syntax.text_languages import (
     at_names,
     format_fields,
@@ -29,10 +28,6 @@ _TIMERS = frozenset({"Timer", "repeat", "timeit"})
 _OF_A_TABLE = frozenset({"eval", "evaluate", "query"})
 _OF_SCOPE = frozenset({"globals", "locals", "vars"})
 _OF_A_MODULE = frozenset({"delattr", "getattr", "hasattr", "setattr"})
-MAIN = "__main__"
-
-Known = Callable[[ast.expr], object]
-"""Gives the value of an expression where that is known, else None."""
 
 
 @dataclass(slots=True)
@@ -55,43 +50,13 @@ class TextReading:
 
 
 def is_scope(node: ast.AST | None, known: Known) -> bool:
-    """True for `globals()`, `locals()` and `vars()`, and for the names of the module `__main__`."""
+    """Return True for `globals()`, `locals()` and `vars()`, and for the names of the module `__main__`."""
     match node:
         case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
             return name in _OF_SCOPE
         case ast.Call(func=ast.Name(id="vars"), args=[module]) | ast.Attribute(value=module, attr="__dict__"):
-            return is_main(module, known)
+            return main_module.is_main(module, known)
     return False
-
-
-def is_main(node: ast.AST, known: Known) -> bool:
-    """True for `__main__`, `sys.modules["__main__"]`, `sys.modules[__name__]` and names of the same module."""
-    match node:
-        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
-            return _is_name_of_main(name)
-        case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"), args=[name]):
-            return _is_name_of_main(name)
-        case ast.Name():
-            value = known(node)
-            return looking.is_kind(value, types.ModuleType) and looking.attribute(value, "__name__") == MAIN
-    return False
-
-
-def _is_name_of_main(node: ast.AST) -> bool:
-    match node:
-        case ast.Name(id="__name__") | ast.Constant(value="__main__"):
-            return True
-    return False
-
-
-def names_of_main(statements: Iterable[ast.stmt]) -> Iterator[str]:
-    """The names that some statements give the module `__main__`."""
-    for node in (part for one in statements for part in ast.walk(one)):
-        match node:
-            case ast.Import(names=aliases):
-                yield from (alias.asname or alias.name for alias in aliases if alias.name == MAIN)
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if is_main(value, lambda _: None):
-                yield name
 
 
 def in_call(call: ast.Call, known: Known) -> TextReading | None:
@@ -122,8 +87,8 @@ def in_subscript(node: ast.Subscript, known: Known) -> TextReading | None:
 
 
 def in_attribute(node: ast.Attribute, known: Known) -> TextReading | None:
-    """What `__main__.name` reads."""
-    if node.attr == "__dict__" or not is_main(node.value, known):
+    """Return what `__main__.name` reads."""
+    if node.attr == "__dict__" or not main_module.is_main(node.value, known):
         return None
     is_read = isinstance(node.ctx, ast.Load)
     return TextReading({node.attr} if is_read else set(), used=[node.value], binds=not is_read)
@@ -268,9 +233,9 @@ def _lookup(call: ast.Call, known: Known) -> TextReading | None:
 
 
 def _of_main(call: ast.Call, known: Known) -> TextReading | None:
-    """`getattr(__main__, "name")` and its like."""
+    """Read `getattr(__main__, "name")` and its like."""
     name, owner = _called(call)
-    if owner or name not in _OF_A_MODULE or len(call.args) < 2 or not is_main(call.args[0], known):
+    if owner or name not in _OF_A_MODULE or len(call.args) < 2 or not main_module.is_main(call.args[0], known):
         return None
     module, key = call.args[:2]
     if name not in {"getattr", "hasattr"}:

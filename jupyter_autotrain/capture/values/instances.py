@@ -105,12 +105,12 @@ def _same(one: object, other: object) -> bool:
 
 
 def _exception(error: BaseException, _home: str) -> ReducedValue:
-    """An exception, without calling its class: that may take other arguments than its base."""
+    """Pickle an exception so that its class is not called, which may take other arguments than its base."""
     return copyreg.__newobj__, (type(error), *error.args), vars(error) or None  # type: ignore[attr-defined]  # it is there
 
 
 def _by_itself(value: object, _home: str) -> ReducedValue:
-    """An instance that the notebook's own code pickles.
+    """Pickle an instance as the notebook's own code says.
 
     Raises:
         UnpicklableError: That code says only by which name the instance is known.
@@ -123,12 +123,12 @@ def _by_itself(value: object, _home: str) -> ReducedValue:
 
 
 def _filled_where_shared(value: object, home: str) -> ReducedValue:
-    """An instance whose `__dict__` may be known elsewhere too."""
+    """Pickle an instance; where its `__dict__` is known elsewhere too, with that very dictionary."""
     return None if _holders(value) <= _ALONE else _filled(value, home)
 
 
 def _filled(value: object, _home: str) -> ReducedValue:
-    """An instance that gets its very `__dict__`, without code of its class, which would run too early."""
+    """Pickle an instance so that it gets its very `__dict__`, by no code of its class, which would run too early."""
     reduced: tuple[Any, ...] = value.__reduce_ex__(_PROTOCOL)  # type: ignore[assignment]  # a class without its own way
     make, arguments, state, *rest = reduced
     attributes = looking.own_attributes(value)
@@ -172,14 +172,14 @@ def _method(method: types.MethodType, home: str) -> ReducedValue:
 
 
 def _code(code: types.CodeType, _home: str) -> ReducedValue:
-    """Code without the name that a kernel gives its cell: a file of its process, which no two kernels would share."""
+    """Pickle code without the name that a kernel gives its cell: a file of its process, which no two kernels share."""
     if not PurePath(code.co_filename).parent.name.startswith("ipykernel_"):
         return None
     return cloudpickle._code_reduce(code.replace(co_filename="<cell>"))  # type: ignore[no-any-return]  # noqa: SLF001 - it has no public name
 
 
 def _cell(cell: types.CellType, _home: str) -> ReducedValue:
-    """An empty cell, filled once it exists: a function may well be in its own cell."""
+    """Pickle a closure's cell as an empty one, filled once it exists: a function may well be in its own cell."""
     try:
         state = (None, {"cell_contents": cell.cell_contents})
     except ValueError:  # still empty
@@ -188,7 +188,7 @@ def _cell(cell: types.CellType, _home: str) -> ReducedValue:
 
 
 def _view(make: Callable[..., object]) -> Callable[[object, str], ReducedValue]:
-    """What shows a dictionary as it is at any time: made again upon that dictionary."""
+    """Pickle what shows a dictionary as it is at any time, together with that dictionary."""
     return lambda view, _home: (make, tuple(gc.get_referents(view)))
 
 
