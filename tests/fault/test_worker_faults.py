@@ -175,16 +175,34 @@ def test_a_supervisor_asked_to_end_by_the_machine_says_preempted(backend: LocalB
     assert end.state is TrialState.PREEMPTED
 
 
-def test_a_stopped_supervisor_cannot_hold_up_a_cancel(
-    backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
+STOPS_ITS_SUPERVISOR = """
+import json, os, pathlib, signal, time
+supervisor = json.loads(pathlib.Path("../status.json").read_text())["supervisor"][0]
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+print("begun", flush=True)
+while True:
+    os.kill(supervisor, signal.SIGSTOP)
+    time.sleep({pause_s})
+"""
+
+
+@pytest.mark.parametrize("pause_s", [1000, 0.0001])
+def test_a_trial_that_stops_its_supervisor_is_ended_at_once_and_the_receipt_says_so(
+    backend: LocalBackend, home: Home, pause_s: float
 ) -> None:
-    monkeypatch.setattr("jupyter_autotrain.backends.local.cancelling._STUCK_S", 0.3)
-    trial = trial_of(home, COUNTS)
+    trial = trial_of(home, STOPS_ITS_SUPERVISOR.format(pause_s=pause_s))
     ref = backend.submit(trial, Placement(), {})
     begun(backend, ref)
-    os.kill(pid_of(backend, ref, "supervisor"), signal.SIGSTOP)
-    assert backend.cancel(ref, 0.1).pids_left == ()
+    supervisor = pid_of(backend, ref, "supervisor")
+    wait_until(lambda: system.look(supervisor).is_stopped, "the supervisor is stopped")
+    worker = pid_of(backend, ref, "worker")
+    begun_s = time.monotonic()
+    receipt = backend.cancel(ref, 0.2)
+    assert time.monotonic() - begun_s < 10  # by far less than a supervisor may take that only seems stuck
+    assert worker in receipt.pids_killed
+    assert receipt.pids_left == ()
     assert nothing_left(str(directory_of(home, trial)))
+    assert status(backend, ref).state is TrialState.CANCELLED
 
 
 BOMB = """

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from jupyter_autotrain.backends.local import status as statuses
 from jupyter_autotrain.backends.local import status_resolution
 from jupyter_autotrain.backends.local.status import Status, UnknownError
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.cancel_receipt import CancelReceipt, receipt_of
 from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.states import TrialState
@@ -23,7 +23,8 @@ from jupyter_autotrain.worker import processes
 if TYPE_CHECKING:
     from jupyter_autotrain.core.json import JsonValue
 
-_STUCK_S = 15.0  # a living supervisor that takes this much longer than the grace is ended itself
+_STUCK_S = 15.0  # a living supervisor that takes this much longer than the grace is ended with the tree
+_HELD_S = 1.0  # so is one that the trial stops again and again (SIGSTOP)
 _LOOK_AGAIN_S = 0.005
 
 
@@ -51,7 +52,7 @@ def cancel(directory: Path, grace_s: float) -> CancelReceipt:
 
 
 def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
-    """Ask the supervisor to end the tree, and wait until it has; a stuck one is killed."""
+    """Ask the supervisor to end the tree, and wait until it has; not for one that is stuck."""
     request = json.dumps({"grace_s": grace_s, "reason": "Cancelled on request."}).encode()
     with contextlib.suppress(OSError):  # a full disk, or no such folder: the signal has to suffice
         wire.write_atomically(str(directory / wire.CANCEL_FILE), request)
@@ -59,11 +60,22 @@ def _ask(directory: Path, status: Status | None, grace_s: float) -> None:
     if supervisor is None:
         return
     _send(supervisor, signal.SIGTERM)
-    deadline = time.monotonic() + grace_s + _STUCK_S
-    while not _has_ended(directory, supervisor) and time.monotonic() < deadline + _STUCK_S:
-        if time.monotonic() > deadline:
-            _send(supervisor, signal.SIGKILL)
+    begun_s = time.monotonic()
+    deadline_s = begun_s + grace_s + _STUCK_S
+    while not _has_ended(directory, supervisor) and time.monotonic() < deadline_s:
+        if _is_held(supervisor):
+            if time.monotonic() > begun_s + _HELD_S:
+                return
+            _send(supervisor, signal.SIGCONT)  # while a signal holds it, it handles no other
         time.sleep(_LOOK_AGAIN_S)
+
+
+def _is_held(supervisor: ProcessIdentity) -> bool:
+    """True while a signal such as SIGSTOP holds it."""
+    try:
+        return supervisor.is_alive() and system.look(supervisor.pid).is_stopped
+    except OSError:
+        return False
 
 
 def _send(supervisor: ProcessIdentity, number: int) -> None:
