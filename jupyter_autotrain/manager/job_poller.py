@@ -1,6 +1,7 @@
 """One round of polling a backend: one poll for all jobs that are due, then one read for all their streams.
 
-Where more lies there than one read gives, the jobs concerned share the next read, and so on for a while.
+Each job has a share of a read. Where more lies there, all jobs of the round are read again, so that one that reports
+much at once keeps no other waiting.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from jupyter_autotrain.manager.events import Event, JobUpdate, StatusUnknown, Un
 from jupyter_autotrain.manager.frames import Frames
 from jupyter_autotrain.manager.watched_job import WatchedJob
 
-_SLOW_SHARE = 4.0  # the least pause after a round, in durations of a round; a single slow round is ignored
-_MOST_READS = 16  # of one job in one round, so that a long stream does not keep the others waiting
+_SLOW_SHARE = 4.0  # the least pause after a round, in what its answers took; a single slow round is ignored
+_ROUND_S = 0.2  # then the jobs are polled again that became due meanwhile
 _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
 _log = logging.getLogger(__name__)
@@ -59,7 +60,8 @@ class JobPoller:
         self._on_end = on_end
         self._clocks = clocks
         self._is_unreachable = False
-        self._round_s = 0.0
+        self._answers_s = 0.0  # what the answers of the present round took
+        self._earlier_answers_s = 0.0
         self._asked_s: float | None = None
 
     @property
@@ -73,11 +75,12 @@ class JobPoller:
         try:
             return question(about)
         finally:
+            self._answers_s += self._clocks.tick_s() - self._asked_s
             self._asked_s = None
 
     def poll(self, due: Sequence[WatchedJob]) -> float:
         """Poll and read these jobs; gives the least pause before the next round, in seconds."""
-        begun_s = self._clocks.tick_s()
+        self._answers_s = 0.0
         try:
             statuses = self._ask(self._backend.poll, [job.ref for job in due])
             self._read(zip(due, statuses, strict=True))
@@ -85,19 +88,20 @@ class JobPoller:
             self._report_unreachable(reason_of(error))
             return self._backend.poll_interval.unknown_most_s
         self._report_unreachable("")
-        before_s = self._round_s
-        self._round_s = self._clocks.tick_s() - begun_s
-        return min(before_s, self._round_s) * _SLOW_SHARE
+        before_s, self._earlier_answers_s = self._earlier_answers_s, self._answers_s
+        return min(before_s, self._answers_s) * _SLOW_SHARE
 
     def _read(self, jobs: zip[tuple[WatchedJob, JobStatus]]) -> None:
+        """Read all jobs in turn, a share of each, until nothing more is there or the time of a round is used up."""
+        begun_s = self._clocks.tick_s()
         readings = [self._begin_reading(job, job.final_after_cancel(status)) for job, status in jobs]
-        for _ in range(_MOST_READS):
+        has_more = True
+        while has_more and self._clocks.tick_s() - begun_s <= _ROUND_S:
             asked = [reading for reading in readings if reading is not None]
-            if not asked:
-                return
             cursors = [cursor for reading in asked for cursor in reading.cursors]
-            chunks = iter(self._ask(self._backend.read, cursors))
+            chunks = iter(self._ask(self._backend.read, cursors) if cursors else ())
             readings = [self._process_chunks(reading, list(islice(chunks, len(reading.cursors)))) for reading in asked]
+            has_more = any(reading.job.has_more for reading in readings if reading is not None)
 
     def _begin_reading(self, job: WatchedJob, status: JobStatus) -> _Reading | None:
         try:
@@ -109,19 +113,22 @@ class JobPoller:
     def _process_chunks(self, reading: _Reading, chunks: list[Chunk]) -> _Reading | None:
         """Process what was read of one job; gives what to read next. A fault of its files affects no other job."""
         job = reading.job
+        job.has_more = False
         try:
-            has_more = self._process(job, reading.status, chunks)
+            is_over = self._process(job, reading.status, chunks)
         except Exception as error:  # noqa: BLE001 - the log has it whole, and the user its text
             _log.exception("%s: its output cannot be processed", job.job_id)
             self._report_unknown(job, reason_of(error))
             return None
-        return self._begin_reading(job, reading.status) if has_more else None
+        return None if is_over else self._begin_reading(job, reading.status)
 
     def _process(self, job: WatchedJob, status: JobStatus, chunks: list[Chunk]) -> bool:
+        """Tell what is new; gives whether the job has ended and is read out."""
         self._report_unknown(job, status.doubt, status)
         frames = job.take(chunks, self._clocks.now_s(), self._clocks.tick_s())
+        job.has_more = frames is None or job.metrics.has_lines
         if frames is None:
-            return True
+            return False
         if status.doubt:
             status = JobStatus(job.ref, job.state or TrialState.PREPARING, job.reason)
         if status.state.is_final:
@@ -133,13 +140,14 @@ class JobPoller:
         return False
 
     def _process_final(self, job: WatchedJob, status: JobStatus, frames: Frames) -> bool:
-        """The job has ended, so its streams are read until nothing more comes."""
+        """The job has ended, so its streams are read until nothing more comes; gives whether that is so."""
         if not job.is_read_out(frames, self._clocks.tick_s()):
             self._emit(JobUpdate(job.job_id, JobStatus(job.ref, TrialState.RUNNING), frames))
-            return True
+            job.has_more = frames.is_news or job.has_new_logs  # else a read has failed, and is tried again later
+            return False
         frames.notes += job.metrics.last_note(self._clocks.now_s())
         self._on_end(job, JobUpdate(job.job_id, status, frames))
-        return False
+        return True
 
     def _report_unknown(self, job: WatchedJob, reason: str, status: JobStatus | None = None) -> None:
         """Report when a job's state becomes unknown, and when it is known again."""

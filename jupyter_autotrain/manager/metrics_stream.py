@@ -6,6 +6,7 @@ from jupyter_autotrain.core.backend import Chunk
 from jupyter_autotrain.manager.frames import Frames, parse
 
 LONGEST_LINE_BYTES = 16 << 20
+_SHARE_BYTES = 64 << 10  # some milliseconds of work
 _RETRY_S = 60.0  # after the job's end, for a read that fails
 
 
@@ -23,7 +24,7 @@ class MetricsStream:
     def __init__(self, offset: int, objective: str) -> None:
         self.offset = offset
         self._objective = objective
-        self._partial = b""  # of a line that begins at `offset`
+        self._partial = b""  # what was read from `offset` on and is not taken yet
         self._is_skipping = False
         self._fault = ""
         self._failing_since_s = 0.0
@@ -34,8 +35,13 @@ class MetricsStream:
         """Where to read on."""
         return self.offset + len(self._partial)
 
+    @property
+    def has_lines(self) -> bool:
+        """True when whole lines have been read that were not taken yet."""
+        return b"\n" in self._partial
+
     def take(self, chunk: Chunk, now_s: float, tick_s: float) -> Frames | None:
-        """What is new; None when only a part of a line has come, and more may lie at `next_offset` already.
+        """A share of what is new; None when only a part of a line has come, and more may lie at `next_offset` already.
 
         Args:
             chunk: What has been read from `next_offset` on.
@@ -45,21 +51,35 @@ class MetricsStream:
         if chunk.fault:
             return self._note_fault(chunk, now_s, tick_s)
         self._fault = ""
-        if self._is_skipping:
-            return self._skip(chunk.data, now_s)
-        self._partial += chunk.data
-        is_too_long = len(self._partial) >= LONGEST_LINE_BYTES
-        if chunk.data and b"\n" not in chunk.data and not is_too_long:
+        start = self.offset
+        self._partial += self._pass_over(chunk.data) if self._is_skipping else chunk.data
+        lines = self._share()
+        is_too_long = not lines and len(self._partial) >= LONGEST_LINE_BYTES
+        if chunk.data and not lines and not is_too_long and not self._is_skipping:
             return None
-        frames = parse(self._partial, self.offset, self._objective, now_s)
-        if frames.cursor == self.offset and is_too_long:
+        frames = parse(lines, self.offset, self._objective, now_s)
+        frames.start = start
+        self._partial = self._partial[len(lines) :]
+        if is_too_long:
             self._is_skipping = True
             frames.cursor = self.next_offset
+            self._partial = b""
             text = f"a metric line of more than {LONGEST_LINE_BYTES} bytes was skipped"
             frames.notes.append((now_s, "warning", text, 1))
-        self._partial = self._partial[frames.cursor - self.offset :]
         self.offset = frames.cursor
         return frames
+
+    def _share(self) -> bytes:
+        """The whole lines that are taken now: not so many that other streams would wait, and at least one."""
+        end = self._partial.rfind(b"\n", 0, _SHARE_BYTES)
+        return self._partial[: (self._partial.find(b"\n") if end < 0 else end) + 1]
+
+    def _pass_over(self, data: bytes) -> bytes:
+        """Drop the rest of a line that is too long; gives what follows it."""
+        line, newline, rest = data.partition(b"\n")
+        self._is_skipping = not newline
+        self.offset += len(line) + len(newline)
+        return rest
 
     def is_read_out(self, frames: Frames, tick_s: float) -> bool:
         """True when, after the job's end, nothing more will come: the last read gave nothing, or always fails."""
@@ -72,14 +92,6 @@ class MetricsStream:
         if not self._fault or self._is_noted:
             return []
         return [(now_s, "error", f"its metrics could not be read to their end: {self._fault}", 1)]
-
-    def _skip(self, data: bytes, now_s: float) -> Frames:
-        """Pass over the rest of a line that is too long."""
-        line, newline, rest = data.partition(b"\n")
-        self._is_skipping = not newline
-        frames = parse(rest, self.offset + len(line) + len(newline), self._objective, now_s)
-        frames.start, self.offset = self.offset, frames.cursor
-        return frames
 
     def _note_fault(self, chunk: Chunk, now_s: float, tick_s: float) -> Frames:
         """Say once why nothing can be read. A fault that lasts counts as the stream's end."""

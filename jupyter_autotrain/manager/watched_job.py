@@ -23,6 +23,7 @@ class WatchedJob:
         metrics: Its metrics, from the stored cursor on.
         logs: Copies of its logs, where the backend does not share the home; `reports` is that of its metrics there.
         since_s: The tick from which on it is watched; `due_s` the tick of the next poll.
+        has_more: Whether more was there than its share of a round; then it is polled again at once.
         has_news: Whether its backend has told that there is something new; it is polled not before `earliest_s`.
         state, reason: As they were reported last.
         receipt: Of a cancel that is through.
@@ -45,6 +46,7 @@ class WatchedJob:
     unknown_since_s: float = 0.0
     unreachable_nodes: tuple[str, ...] = ()
     has_new_logs: bool = False
+    has_more: bool = False
     has_news: bool = False
     earliest_s: float = 0.0
 
@@ -61,7 +63,7 @@ class WatchedJob:
     def polled(self, now_s: float, interval: PollInterval, least_s: float) -> None:
         """It was polled; it is left alone for at least some seconds."""
         self.earliest_s = now_s + least_s
-        self.due_s = now_s + max(self.pause_s(now_s, interval), least_s)
+        self.due_s = now_s if self.has_more else now_s + max(self.pause_s(now_s, interval), least_s)
 
     def pause_s(self, now_s: float, interval: PollInterval) -> float:
         """How long to leave it alone."""
@@ -70,13 +72,16 @@ class WatchedJob:
         return interval.after_s(now_s - self.since_s)
 
     def cursors(self) -> list[Cursor]:
-        """What to read of it next.
+        """What to read of it next; of its metrics nothing while there are lines that were not taken yet.
 
         Raises:
             OSError: The copy of a log cannot be looked at.
         """
-        metrics = Cursor(self.ref, wire.METRICS, self.metrics.next_offset)
-        return [metrics, *(log.cursor(self.ref) for log in self.logs)]
+        metrics = () if self.metrics.has_lines else (self._metrics_cursor(),)
+        return [*metrics, *(log.cursor(self.ref) for log in self.logs)]
+
+    def _metrics_cursor(self) -> Cursor:
+        return Cursor(self.ref, wire.METRICS, self.metrics.next_offset)
 
     def take(self, chunks: Sequence[Chunk], now_s: float, tick_s: float) -> Frames | None:
         """Take what was read of `cursors`; None when more has to be read before there is anything to say.
@@ -84,13 +89,15 @@ class WatchedJob:
         Raises:
             OSError: A stream cannot be copied.
         """
-        metrics, *logs = chunks
+        logs = chunks[len(chunks) - len(self.logs) :]
         for copy, chunk in zip(self.logs, logs, strict=True):
             copy.write(chunk)
-        if self.reports is not None:
-            self.reports.write(metrics)
         self.has_new_logs = any(chunk.data for chunk in logs)
-        return self.metrics.take(metrics, now_s, tick_s)
+        if len(logs) == len(chunks):
+            return self.metrics.take(Chunk(self._metrics_cursor(), b""), now_s, tick_s)
+        if self.reports is not None:
+            self.reports.write(chunks[0])
+        return self.metrics.take(chunks[0], now_s, tick_s)
 
     def is_read_out(self, frames: Frames, tick_s: float) -> bool:
         """True when, after the job's end, nothing more will come."""

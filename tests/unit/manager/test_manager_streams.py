@@ -251,3 +251,53 @@ def test_a_stream_that_was_not_read_from_its_cursor_on_costs_only_its_own_trial_
     assert world.states(experiment) == ["SUCCEEDED", "SUCCEEDED"]
     found = sorted((point.number, point.step) for point in world.store.points(experiment))
     assert found == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def lines_of(step, times):
+    return b"".join(json.dumps(["m", step + n, 1.0, {"loss": 0.5}]).encode() + b"\n" for n in range(times))
+
+
+@pytest.fixture
+def two(world):
+    """Two trials that run, of which the first has reported much at once and the second reports with each read."""
+    world.submit(trials=2, concurrency=2)
+    world.step()
+    job = world.backend.job
+    job(1).metrics += lines_of(0, 45_000)
+
+    def read(cursors):
+        job(2).metrics += lines_of(len(job(2).metrics), 1)
+        return [
+            Chunk(c, job(int(c.ref.job_id.split("-")[1])).metrics[c.offset : c.offset + (4 << 20)]) for c in cursors
+        ]
+
+    world.backend.read = read
+    (backend,) = world.manager._backend_pool._backends.values()
+    return backend.watcher
+
+
+def test_a_trial_that_reports_much_at_once_is_taken_in_shares_between_which_another_one_has_its_turn(world, two):
+    world.now += 1
+    two.poll_due()
+    events = world.event_queue.drain()
+    points = {number: [len(event.frames.points) for event in events if event.job_id[4] == number] for number in "12"}
+    assert sum(points["1"]) == 45_000
+    assert max(points["1"]) < 3_000
+    assert [event.job_id[4] for event in events[: 2 * len(points["1"])]] == ["1", "2"] * len(points["1"])
+
+
+def test_a_round_ends_after_a_while_and_what_is_left_is_due_at_once(world, two):
+    read = world.backend.read
+
+    def slow_read(cursors):
+        world.now += 0.15
+        return read(cursors)
+
+    world.backend.read = slow_read
+    world.now += 1
+    assert two.poll_due() == 0.0
+    assert len(world.event_queue.drain()) == 2 * 2
+    world.backend.read = read
+    world.now += 1
+    two.poll_due()
+    assert two.poll_due() > 0.0
