@@ -280,10 +280,11 @@ def test_a_trial_that_reports_much_at_once_is_taken_in_shares_between_which_anot
     world.now += 1
     two.poll_due()
     events = world.event_queue.drain()
-    points = {number: [len(event.frames.points) for event in events if event.job_id[4] == number] for number in "12"}
-    assert sum(points["1"]) == 45_000
-    assert max(points["1"]) < 3_000
-    assert [event.job_id[4] for event in events[: 2 * len(points["1"])]] == ["1", "2"] * len(points["1"])
+    shares = [len(event.frames.points) for event in events if event.job_id == "id0-1-1"]
+    assert sum(shares) == 45_000
+    assert max(shares) < 3_000
+    turns = [event.job_id for event in events]
+    assert turns[: 2 * len(shares)] == ["id0-1-1", "id0-2-1"] * len(shares)
 
 
 def test_a_round_ends_after_a_while_and_what_is_left_is_due_at_once(world, two):
