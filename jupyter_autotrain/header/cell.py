@@ -16,7 +16,7 @@ from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.secrets import in_comments
 from jupyter_autotrain.header.splitting import missing_rule, split
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_reader import load, too_long
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +59,8 @@ def cell_faults(text: str, context: HeaderContext) -> list[Fault]:
 
 def _read(line: str, cell: str, context: HeaderContext) -> tuple[ParsedCell | None, list[Fault]]:
     parts = split(cell)
+    if fault := too_long(parts.header):
+        return None, [fault]
     flags, from_line = read_line(line)
     from_header = load(parts.header)
     if fault := missing_rule(parts, list(context.schema.model_fields)):

@@ -184,9 +184,10 @@ def _requested_file(context: HeaderContext, file: str) -> Document:
     except RuntimeError:  # `~name` of a user that does not exist
         path = context.cwd / file
     document = read_file(path, path.name, SourceLocation(1))
-    if document.faults and path.is_file() and not path.resolve().is_relative_to(context.cwd.resolve()):
-        return Document(faults=[_not_settings(path)])
-    return document
+    if not path.is_file() or path.resolve().is_relative_to(context.cwd.resolve()):
+        return document
+    has_settings = not document.data or canonical(document).data.keys() & context.schema.model_fields.keys()
+    return document if has_settings and not document.faults else Document(faults=[_not_settings(path)])
 
 
 def _not_settings(path: Path) -> Fault:

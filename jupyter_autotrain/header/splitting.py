@@ -18,7 +18,7 @@ import warnings
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.header.document import Lines
+from jupyter_autotrain.header.document import LIMIT_BYTES, Lines
 from jupyter_autotrain.header.faults import Fault, SourceLocation
 
 FIRST_LINE = 2  # the cell's line 1 is the magic itself
@@ -53,10 +53,10 @@ def split(cell: str) -> Parts:
         return _split_comments(rows, first)
     front = first < len(rows) and _RULE.fullmatch(rows[first]) is not None
     start = first + 1 if front else 0
-    end = next((i for i in range(start, len(rows)) if _RULE.fullmatch(rows[i])), None)
+    end = next((i for i in range(start, len(rows)) if rows[i].startswith("---") and _RULE.fullmatch(rows[i])), None)
     if end is None and front:
         end = first
-    if end is None or _is_python("\n".join(rows)) or _opens_string("\n".join(rows[start:end])):
+    if end is None or _is_part_of_python("\n".join(rows), "\n".join(rows[start:end])):
         return Parts((), "\n".join(rows), FIRST_LINE, ended=False)
     header = [(i + FIRST_LINE, rows[i]) for i in range(start, end)]
     return Parts(header, "\n".join(rows[end + 1 :]), end + 1 + FIRST_LINE)
@@ -101,6 +101,14 @@ def _annotates_with_a_value(row: str) -> bool:
     if not isinstance(statement, ast.AnnAssign) or statement.value is not None:
         return False
     return isinstance(statement.annotation, ast.Constant | ast.Dict | ast.List | ast.Set)
+
+
+def _is_part_of_python(cell: str, above: str) -> bool:
+    """True when the rule below a text belongs to code; in a long text, only a string of many lines can hold it."""
+    has_strings = "'''" in above or '"""' in above
+    if len(above) > LIMIT_BYTES and not has_strings:
+        return False
+    return _is_python(cell) or (has_strings and _opens_string(above))
 
 
 def _is_python(text: str) -> bool:

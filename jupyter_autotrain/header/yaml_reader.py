@@ -38,9 +38,8 @@ def load(lines: Lines, source: str = "", folder: Path | None = None) -> Document
         source: What to call it in faults; "" is a cell.
         folder: That of the file.
     """
-    size_bytes = sum(len(text.encode("utf-8", "replace")) + 1 for _, text in lines)
-    if size_bytes > LIMIT_BYTES:
-        return Document(faults=[_too_long(size_bytes, SourceLocation(lines[0][0], source))])
+    if fault := too_long(lines, source):
+        return Document(faults=[fault])
     faults = [
         Fault(
             f"the character U+{ord(bad.group()):04X}",
@@ -60,9 +59,14 @@ def load(lines: Lines, source: str = "", folder: Path | None = None) -> Document
     return _join([_Reader(block, source, folder).read() for block in blocks])
 
 
-def _too_long(size_bytes: int, location: SourceLocation) -> Fault:
+def too_long(lines: Lines, source: str = "") -> Fault | None:
+    """Return the fault of settings that are longer than any may be; arguments as `load`."""
+    size_bytes = len("\n".join([text for _, text in lines]).encode("utf-8", "replace"))
+    if size_bytes <= LIMIT_BYTES:
+        return None
     found = f"a header of {size_bytes / 1000:.0f} kB"
-    return Fault(found, f"expected at most {LIMIT_BYTES // 1000} kB", "keep data in the cell or in a file", location)
+    expected = f"expected at most {LIMIT_BYTES // 1000} kB"
+    return Fault(found, expected, "keep data in the cell or in a file", SourceLocation(lines[0][0], source))
 
 
 def _blocks(lines: Lines) -> list[Lines]:

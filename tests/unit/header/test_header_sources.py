@@ -129,10 +129,13 @@ def test_code_above_a_rule_is_told_so():
 
 
 @pytest.mark.parametrize("is_absolute", [True, False])
-def test_a_requested_file_from_elsewhere_is_not_quoted(tmp_path, is_absolute):
+@pytest.mark.parametrize(
+    "text", ["the password is hunter2\n", "password: hunter2\n", '{"password": "hunter2"}', "[a]\npassword = hunter2\n"]
+)
+def test_a_requested_file_from_elsewhere_is_not_quoted(tmp_path, is_absolute, text):
     folder = tmp_path / "notebooks"
     folder.mkdir()
-    (tmp_path / "notes.txt").write_text("the password is hunter2\n")
+    (tmp_path / "notes.txt").write_text(text)
     path = str(tmp_path / "notes.txt") if is_absolute else "../notes.txt"
     with pytest.raises(HeaderError) as caught:
         header.parse_cell(f"-f {path}", "x = 1", header.HeaderContext(cwd=folder, environ={"HOME": str(tmp_path)}))
