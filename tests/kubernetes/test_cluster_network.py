@@ -56,7 +56,7 @@ def test_torch_runs_over_two_pods_and_two_jobs_use_one_port(cluster: KubernetesL
         container = objects.container('exec python3 -c "$CODE"', env=env)
         spec = {"restartPolicy": "Never", "subdomain": name, "containers": [container]}
         # A rank that asks for the name of the first before it is known ends, and is made again.
-        job = {"completionMode": "Indexed", "completions": 2, "parallelism": 2, "backoffLimit": 4}
+        job = {"completionMode": "Indexed", "completions": 2, "parallelism": 2, "backoffLimit": 20}
         objects.make_job(cluster, name, spec, **job)
     for name in ("a", "b"):
         wait_until(lambda name=name: objects.job(cluster, name)["status"].get("succeeded") == 2, name, within_s=200)
