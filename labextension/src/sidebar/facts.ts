@@ -2,6 +2,7 @@
 
 import type { TranslationBundle } from '@jupyterlab/translation';
 import { duration, number } from '../../widgets/lib/format';
+import type { Translator } from '../../widgets/lib/translator';
 import type { Experiment } from '../api/experiments';
 import { ENDED } from '../api/states';
 
@@ -15,12 +16,14 @@ export function ended(experiment: Experiment): number {
   return counts.reduce((sum, [state, many]) => sum + (ENDED.has(state) ? many : 0), 0);
 }
 
-/** Its best value, its trials and its time. */
-export function facts(experiment: Experiment, trans: TranslationBundle): string[] {
+/** Its best value, its trials, those that were lost, and its time. */
+export function facts(experiment: Experiment, trans: Translator): string[] {
   const found: string[] = [];
   if (experiment.best && experiment.objective)
     found.push(`${experiment.objective.label} ${number(experiment.best.value)}`);
   found.push(`${ended(experiment)}/${experiment.trials}`);
+  const lost = experiment.final ? (experiment.counts.LOST ?? 0) : 0;
+  if (lost > 0) found.push(trans._n('%1 trial lost', '%1 trials lost', lost));
   if (experiment.eta_s !== null) found.push(trans.__('%1 left', duration(experiment.eta_s)));
   else if (experiment.final) found.push(trans.__('took %1', duration(experiment.took_s)));
   return found;
