@@ -27,7 +27,7 @@ class Attempt:
     Attributes:
         final_state: What the manager decided to end it with, if it did; in the store too.
         cancel_at_s: The tick at which it is cancelled.
-        overdue_s: The tick at which the answer to its cancel is overdue.
+        overdue_s: The tick from which on a stop does not wait for its cancel.
         pending_status: Its final status, held back until its cancel has returned.
         read_again_from: The byte from which its stream has to be read again, until that has begun.
         may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.

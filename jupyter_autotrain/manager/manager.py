@@ -17,7 +17,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.manager import hook_events, unreachable
-from jupyter_autotrain.manager.attempt import Attempt, Silence
+from jupyter_autotrain.manager.attempt import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
@@ -33,7 +33,7 @@ from jupyter_autotrain.manager.trial_creation import create_trials
 from jupyter_autotrain.manager.trial_placement import Placed, TrialPlacer
 
 _STARTING_S = 10.0  # a start that takes longer is told
-_CANCEL_S = 5.0  # beside the time that a trial has to end itself
+_CANCEL_S = 15.0  # beside the time that a trial has to end itself
 _log = logging.getLogger(__name__)
 
 
@@ -156,8 +156,6 @@ class Manager:
                 attempt.cancel_at_s = None
                 attempt.overdue_s = tick_s + attempt.grace_s + _CANCEL_S
                 self._watcher(run, attempt).cancel(attempt.trial.job_id, attempt.grace_s)
-            elif attempt.cancelling and tick_s > attempt.overdue_s:
-                attempt.uncancelled = attempt.uncancelled or Silence("it does not answer")
 
     def _ask_to_stop(self, run: ExperimentRun, attempt: Attempt) -> None:
         """Ask a trial to end itself; one that does not is cancelled later."""

@@ -48,13 +48,14 @@ class _Stop:
     gone: set[int] = field(default_factory=set)
     receipts: list[CancelReceipt] = field(default_factory=list)
 
-    def is_over(self, waited_s: float) -> bool:
+    def is_over(self, tick_s: float) -> bool:
         """Whether it is answered now: what does not answer is waited for a little, and nothing without an end."""
+        waited_s = tick_s - self.begun_s
         if waited_s >= self.within_s:
             return True
         if waited_s < _SILENCE_S:
             return not self.left and self.earlier.done()
-        return self.run is None or self.left <= self.run.published.unreachable | _being_started(self.run) | self.gone
+        return self.run is None or self.left <= self.gone | self.run.published.unreachable | _slow(self.run, tick_s)
 
 
 class Stops:
@@ -116,7 +117,7 @@ class Stops:
         for request_id, stop in list(self._stops.items()):
             if stop.run is not None:
                 stop.left &= stop.run.active
-            if stop.is_over(tick_s - stop.begun_s):
+            if stop.is_over(tick_s):
                 del self._stops[request_id]
                 yield request_id, _receipt(stop, tick_s)
 
@@ -136,8 +137,15 @@ def _being_started(run: ExperimentRun) -> set[int]:
     return {number for number, attempt in run.attempts.items() if attempt.is_being_started}
 
 
+def _slow(run: ExperimentRun, tick_s: float) -> set[int]:
+    """The trials that are being started, so that they cannot be cancelled yet, and those whose cancel takes long."""
+    overdue = {n for n, attempt in run.attempts.items() if attempt.cancelling and tick_s > attempt.overdue_s}
+    return _being_started(run) | overdue
+
+
 def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
-    known = stop.earlier.result() if stop.earlier.done() else {}
+    is_known = stop.earlier.done() and stop.earlier.exception() is None
+    known = stop.earlier.result() if is_known else {}
     return {
         **stop_receipts.merge([*known.values(), *stop.receipts]),
         "elapsed_s": round(tick_s - stop.begun_s, 3),

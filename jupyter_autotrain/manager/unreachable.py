@@ -42,7 +42,7 @@ def _sentence(attempt: Attempt, silence: Silence, since: Mapping[str, str]) -> s
         return f"is on {names[0]}, which does not answer since {since[names[0]]}{cause}"
     told = ", ".join(f"{name} does not answer since {since[name]}" for name in silent)
     rest = ", ".join(name for name in names if name not in silent)
-    held = f"; what it holds on {rest} is free when that is over, or after `lost_after` of the place" if rest else ""
+    held = f"; until then {rest} stays taken (`lost_after` of the place limits that)" if rest else ""
     return f"is on {', '.join(names)}; {told}{cause}{held}"
 
 

@@ -25,7 +25,7 @@ ENDS = {
     "put": "nothing is left",
     "sizes": "its results are still to come: trial 1.",
     "fetch": "its results are still to come: trial 1.",
-    "cancel": "does not answer since",
+    "cancel": "Not ended yet on",
 }  # what a stop tells of each method that the manager calls
 STOPS = """
 from concurrent.futures import ThreadPoolExecutor
@@ -36,7 +36,7 @@ with ThreadPoolExecutor({count}) as threads:
 """
 CELL = "%%autotrain {name} {flags}\nbackend: {backend}\ndata: {{there: {{path: /}}}}\n---\n{code}"
 WAITS = "import time\nreport(acc=1)\nwhile not should_stop():\n    time.sleep(0.05)"
-STOP_S = 15.0  # the longest stop: a cancel that has not returned after its time of grace and some seconds
+STOP_S = 25.0  # the longest stop: a cancel that has not returned after its time of grace and some seconds
 LOCAL_S = 10.0  # of a cell on a busy machine, beside what it waits for places
 
 
