@@ -79,6 +79,7 @@ PARTIALS = "partials"
 PARTIALS_END = '\n["e"]\n'  # begins a line also after one that a full disk cut short
 USAGE = "usage"
 LAUNCHER_LOG = "launcher"
+LONGEST_NAME = 1000  # of a metric, in characters
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
 STOP_FILE = "control/stop"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.header.aliases import canonical
 from jupyter_autotrain.header.checking import check, checked
 from jupyter_autotrain.header.completions import MAGIC
 from jupyter_autotrain.header.config_sources import HeaderContext, merge_sources
-from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, SourceLocation, combined_error, expected_instead, in_order
+from jupyter_autotrain.header.document import WHOLE_CHARACTERS, Document, half_character
+from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, combined_error, expected_instead, in_order
 from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.schema import Header
@@ -87,12 +87,28 @@ def from_mapping(settings: Mapping[str, object], context: HeaderContext | None =
         HeaderError: With all faults.
     """
     document = Document({str(key): value for key, value in settings.items() if value is not None})
+    if faults := list(_half_characters(document.data, ())):
+        raise combined_error(faults)
     if context is None:
         return check(canonical(document))
     profiles, faults = context.profiles()
     settings_and_files = merge_sources(context, document, Document())
     settings_and_files.faults += faults
     return check(settings_and_files, context.schema, profiles, folder=context.cwd)
+
+
+def _half_characters(value: object, path: KeyPath) -> Iterator[Fault]:
+    """Yield a fault for each text that holds half a character; where it stands is told, not the text."""
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _half_characters(str(key), path)
+            yield from _half_characters(item, (*path, str(key)))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _half_characters(item, (*path, index))
+    elif isinstance(value, str) and (half := half_character(value)):
+        where = ".".join(map(str, path)) or "a key"
+        yield Fault(f"{where}: {half}", *WHOLE_CHARACTERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,14 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from jupyter_autotrain.header.document import LIMIT_BYTES, Document, Lines, PlainScalar
+from jupyter_autotrain.header.document import (
+    LIMIT_BYTES,
+    WHOLE_CHARACTERS,
+    Document,
+    Lines,
+    PlainScalar,
+    half_character,
+)
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 
 _UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
@@ -149,14 +156,15 @@ class _Reader:
             raise _UnreadableError(
                 f"the tag {shown(str(event.ctag))}", "expected no tags", "remove or quote it", _row(event)
             )
-        return str(event.value) if event.style else PlainScalar(event.value)
+        text = _whole(event)
+        return text if event.style else PlainScalar(text)
 
     def _mapping(self, path: KeyPath) -> dict[str, object]:
         found: dict[str, object] = {}
         while not isinstance(event := next(self.events), MappingEndEvent):
             if not isinstance(event, ScalarEvent):
                 raise _UnreadableError("a list or mapping as a key", "expected a plain key", "quote it", _row(event))
-            key = str(event.value)
+            key = _whole(event)
             location = self._place(_row(event))
             here = (*path, key)
             if key in found:
@@ -197,6 +205,14 @@ class _Reader:
 
     def _fault(self, found: str, expected: str, action: str, row: int) -> None:
         self.document.faults.append(Fault(found, expected, action, self._place(row)))
+
+
+def _whole(event: ScalarEvent) -> str:
+    """Return the text of a scalar, whose escapes may spell half a character."""
+    text = str(event.value)
+    if half := half_character(text):
+        raise _UnreadableError(half, *WHOLE_CHARACTERS, _row(event))
+    return text
 
 
 def _opened(text: str) -> int:

@@ -14,7 +14,6 @@ from jupyter_autotrain.core import files, wire
 
 _MOST_STEP = 1 << 63  # what the store can hold
 _MOST_TIMES = _MOST_STEP - 1
-_MOST_NAME = 1000
 
 
 @dataclass(slots=True)
@@ -76,10 +75,10 @@ def _take(frames: Frames, frame: object, objective: str) -> None:
             if objective in values:
                 frames.objective_seen = True
         case ["n", float(time_s) | int(time_s), str(level), str(text)]:
-            frames.notes.append((_finite(time_s), level[:_MOST_NAME], _storable(text), 1))
+            frames.notes.append((_finite(time_s), level[: wire.LONGEST_NAME], _storable(text), 1))
         case ["n", float(time_s) | int(time_s), str(level), str(text), int(times)]:
             shown = _storable(text)
-            frames.notes.append((_finite(time_s), level[:_MOST_NAME], shown, min(max(times, 1), _MOST_TIMES)))
+            frames.notes.append((_finite(time_s), level[: wire.LONGEST_NAME], shown, min(max(times, 1), _MOST_TIMES)))
         case ["v", int(version)] if version == wire.VERSION:
             pass
         case ["r", int(), float() | int(), dict(values), str()]:  # its supervisor adds the reduced value
@@ -107,6 +106,6 @@ def _storable(text: str) -> str:
 
 def _name(name: str) -> str:
     name.encode()  # half a pair of UTF-16 cannot be stored
-    if len(name) > _MOST_NAME:
+    if len(name) > wire.LONGEST_NAME:
         raise ValueError
     return name

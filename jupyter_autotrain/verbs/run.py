@@ -57,6 +57,8 @@ def run(arguments: Sequence[str], command: CommandContext) -> bool:
         AutotrainError: For an unknown verb or bad arguments, with the nearest match; and whatever the verb raises.
     """
     words = list(arguments) or ["ls"]
+    if half := next((word for word in words if not _is_whole(word)), None):
+        raise AutotrainError(f"%autotrain: {half!r} holds half a character.", "Whole characters.", "Write it again.")
     if words[0] in {"-h", "--help"}:
         words[0] = "help"
     if words[0] not in VERBS:
@@ -79,6 +81,15 @@ def run(arguments: Sequence[str], command: CommandContext) -> bool:
     if getattr(known, "json", False):
         command = replace(command, note=str)
     return _function(words[0])(command, known) is not False
+
+
+def _is_whole(word: str) -> bool:
+    """Return whether a word can be encoded; bytes of file names that are no UTF-8 can."""
+    try:
+        word.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _function(verb: str) -> Verb:

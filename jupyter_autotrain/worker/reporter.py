@@ -92,9 +92,10 @@ class Reporter:
             text = repr(value) if type(value) is float else self._text(name, value)
             if text in {"nan", "inf", "-inf"}:
                 text = self._unusual(name, text)
-            if text is not None:
+            key = self._keys.get(name) or self._key(name)
+            if text is not None and key:
                 self._steps[name] = number
-                body.append(f"{self._keys.get(name) or self._key(name)}{text}")
+                body.append(f"{key}{text}")
         if body:
             self.step = number
             content = f"{number},{self._now_s():.6f},{{{','.join(body)}}}"
@@ -124,6 +125,10 @@ class Reporter:
         return number >= last
 
     def _key(self, name: str) -> str:
+        """Return a metric's name as it is written; "" for one that cannot be kept."""
+        if fault := _fault_of_name(name):
+            self.invalid.add("report", "name", f"a metric's name has {fault}, {_short(name)}; it was not kept")
+            return ""
         self.seen.add(name)
         self._keys[name] = key = f"{json.dumps(self._redact(name))}:"
         return key
@@ -169,6 +174,17 @@ class Reporter:
             if not self.lost:
                 self.lost = error.strerror or type(error).__name__
                 print_to_stderr(f"autotrain: metrics are being lost: {error}")
+
+
+def _fault_of_name(name: str) -> str:
+    """Return why a metric cannot have this name; "" where it can."""
+    if len(name) > wire.LONGEST_NAME:
+        return f"{len(name)} characters, {wire.LONGEST_NAME} at most were expected"
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return "half a character"
+    return ""
 
 
 def _short(value: object) -> str:

@@ -153,3 +153,25 @@ def test_a_picture_with_a_script_runs_nothing(server, filler):
     assert answer.headers["Content-Type"] == "image/svg+xml"
     assert "sandbox" in answer.headers["Content-Security-Policy"]
     assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+HALF = "a\\ud800\\udfff\\ud800"
+BODIES = {
+    "/experiments/h1": '{"note": "HALF", "tags": ["HALF"]}',
+    "/profiles": '{"profile": "HALF", "type": "ssh", "texts": {"user": "HALF"}, "yaml": {"hosts": "[HALF]"}}',
+    "/header/faults": '{"text": "%%autotrain HALF\\nname: HALF\\n---\\nx = \'HALF\'", "folder": "HALF"}',
+    "/header/completions": '{"text": "%%autotrain\\nHALF", "cursor": 3}',
+    "/experiments/h1/actions": '{"action": "stop", "HALF": 1}',
+    "/project": '{"digest": "HALF"}',
+}
+
+
+def test_half_a_character_in_a_body_is_refused(server, filler):
+    """JSON can spell what UTF-8 cannot hold."""
+    filler.done("h1")
+    for path, body in BODIES.items():
+        method = "PATCH" if path == "/experiments/h1" else "POST"
+        answer = server.ask(method, path, data=body.replace("HALF", HALF))
+        assert answer.status_code in {200, 400, 404, 409}, (path, answer.text)
+        json.loads(answer.text)
+    assert server.get("/experiments/h1")["note"] == ""

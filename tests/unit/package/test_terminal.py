@@ -50,3 +50,8 @@ def test_errors_cannot_steer_a_terminal():
     error = AutotrainError("found \x1b]0;x\x07here", "line one\nline two", "\x9b2Jdo")
     assert str(error) == "found here\nline one\nline two\ndo"
     assert (error.found, error.action) == ("found here", "do")
+
+
+def test_half_a_character_is_replaced_by_one_that_can_be_printed():
+    assert printable("a\ud800b \udcff") == "a\ufffdb \ufffd"
+    assert str(AutotrainError("a\ud800", "b\udcff")).encode() == "a\ufffd\nb\ufffd".encode()

@@ -234,3 +234,13 @@ def test_a_run_that_goes_on_repeats_no_step_of_any_metric(report: Reporter, tmp_
     steps = [(step, *values) for step, values in points(tmp_path)]
     assert steps[-2:] == [(3000, "loss"), (1, "val_acc")]
     assert len(steps) == len(set(steps))
+
+
+@pytest.mark.parametrize(("name", "why"), [("a\ud800", "half a character"), ("n" * 1001, "1001 characters")])
+def test_a_name_that_cannot_be_kept_costs_no_other_metric_of_its_report(
+    report: Reporter, tmp_path: Path, name: str, why: str
+) -> None:
+    report(**{name: 1, "loss": 2})
+    assert points(tmp_path) == [(0, {"loss": 2})]
+    (note,) = notes(tmp_path)
+    assert f"a metric's name has {why}" in str(note)
