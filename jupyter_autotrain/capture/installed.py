@@ -1,10 +1,15 @@
-"""Where the interpreter keeps modules that are not the user's own."""
+"""Which modules are the user's own, and where the interpreter keeps those that are not."""
 
 from __future__ import annotations
 
+import os
+import sys
 import sysconfig
 from functools import cache
 from pathlib import Path
+
+_NEVER = frozenset({"__main__", "jupyter_autotrain"})
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 
 
 @cache
@@ -12,3 +17,15 @@ def module_folders() -> tuple[Path, ...]:
     """The folders of the standard library and of installed packages; they never change while Python runs."""
     found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return tuple(Path(path) for path in sorted(filter(None, found)))
+
+
+def file_of(name: str) -> Path | None:
+    """Return the Python file of a loaded module of the user's; None for a module that an installation brings."""
+    file = getattr(sys.modules.get(name), "__file__", None)
+    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # the most frequent case
+        return None
+    package = name.partition(".")[0]
+    if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
+        return None
+    path = Path(file)
+    return None if any(path.is_relative_to(folder) for folder in module_folders()) else path

@@ -3,31 +3,14 @@
 from __future__ import annotations
 
 import ast
-import os
 import sys
-from pathlib import Path
 
-from jupyter_autotrain.capture.installed import module_folders
-
-_NEVER = frozenset({"__main__", "jupyter_autotrain"})
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+from jupyter_autotrain.capture.installed import file_of
 
 
 def loaded() -> list[str]:
     """The names of all of them, sorted."""
     return sorted(name for name in list(sys.modules) if file_of(name) is not None)
-
-
-def file_of(name: str) -> Path | None:
-    """The Python file of a loaded module of the user's; None for a module that an installation brings."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # the most frequent case
-        return None
-    package = name.partition(".")[0]
-    if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
-        return None
-    path = Path(file)
-    return None if any(path.is_relative_to(folder) for folder in module_folders()) else path
 
 
 def read(name: str) -> tuple[ast.Module, str] | None:

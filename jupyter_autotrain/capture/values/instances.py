@@ -16,6 +16,8 @@ from typing import Any
 from cloudpickle import cloudpickle
 
 from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.installed import file_of
+from jupyter_autotrain.capture.values import unpicklable
 from jupyter_autotrain.capture.values.array_layout import ReducedValue
 from jupyter_autotrain.capture.values.embedded import Embedded
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
@@ -43,7 +45,7 @@ def reducer_of(kind: type, home: str) -> Callable[[Any, str], ReducedValue] | No
         return None
     if _answers(kind):
         return _filled
-    return _filled_where_shared if looking.module_of(kind) == home else None
+    return _filled_where_shared if _is_users(kind, home) else None
 
 
 def _defines(classes: Iterable[type], *names: str) -> bool:
@@ -52,8 +54,14 @@ def _defines(classes: Iterable[type], *names: str) -> bool:
 
 
 def _has_own_way(kind: type, home: str) -> bool:
-    """Return whether the notebook's own code pickles the instances of a class."""
-    return _defines((base for base in kind.__mro__ if looking.module_of(base) == home), *_OWN_WAYS)
+    """Return whether the user's own code pickles the instances of a class."""
+    return _defines((base for base in kind.__mro__ if _is_users(base, home)), *_OWN_WAYS)
+
+
+def _is_users(kind: type, home: str) -> bool:
+    """Return whether a class is of the notebook, or of a module beside it."""
+    module = looking.module_of(kind)
+    return module == home or file_of(module) is not None
 
 
 def _answers(kind: type) -> bool:
@@ -62,7 +70,7 @@ def _answers(kind: type) -> bool:
 
 
 def left_out(value: object, reduced: tuple[object, ...], home: str) -> list[str]:
-    """Return the attributes of an instance that the notebook's own code leaves out of its pickle.
+    """Return the attributes of an instance that the user's own code does not pickle as they are.
 
     Args:
         value: The instance.
@@ -73,10 +81,9 @@ def left_out(value: object, reduced: tuple[object, ...], home: str) -> list[str]
         return []
     _, arguments, *rest = reduced
     state = rest[0] if rest else None
-    named = {name for part in _parts([state]) if isinstance(part, dict) for name in part}
     held = list(_parts([arguments, state]))
-    attributes = looking.own_attributes(value)
-    return [name for name, one in attributes.items() if name not in named and not _is_among(one, held)]
+    found = [name for name, one in looking.own_attributes(value).items() if not _is_among(one, held)]
+    return [name for name in found if unpicklable.reason(looking.own_attributes(value)[name]) != "a lock"]
 
 
 def _parts(values: Iterable[object], depth: int = 3) -> Iterator[object]:

@@ -167,7 +167,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         if reduced is None:
             return NotImplemented
         if names := instances.left_out(value, reduced, self._home):
-            self.left_out.add(f"{', '.join(names)} of {kind.__name__}, which its own methods leave out")
+            self.left_out.add(f"{', '.join(names)} of {kind.__name__}, which its class does not pickle as it is")
         return reduced
 
     def _definition(self, value: object) -> object:
