@@ -60,11 +60,13 @@ def is_definition(value: object, home: str) -> bool:
 
 
 def by_identity(namespace: Mapping[str, object], home: str) -> dict[int, str]:
-    """The name of each live definition, methods and nested classes among them; its own name wins over an alias."""
+    """Return the name of each live definition, methods and nested classes among them; its own wins over an alias."""
     named = {name: value for name, value in namespace.items() if name.isidentifier() and is_definition(value, home)}
-    found = {identity: path for name, value in named.items() for identity, path in own_parts(name, value)}
-    found |= {id(value): name for name, value in named.items()}
-    return found | {id(value): name for name, value in named.items() if looking.attribute(value, "__name__") == name}
+    found = {id(value): name for name, value in named.items()}
+    found |= {id(value): name for name, value in named.items() if looking.attribute(value, "__name__") == name}
+    found |= {identity: path for name, value in named.items() for identity, path in own_parts(name, value)}
+    found |= {id(value): name for name, value in named.items() if looking.attribute(value, "__qualname__") == name}
+    return found
 
 
 def find(name: str, value: object, notebook: Notebook) -> DefinitionSource | None:

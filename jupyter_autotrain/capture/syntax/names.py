@@ -122,6 +122,11 @@ class _Walker(TextWalker):
         with self._set(may_not_run=True):
             self._branches(lambda: self._visit_all(*node.values[1:]), lambda: None)
 
+    def visit_Assert(self, node: ast.Assert) -> None:
+        self.visit(node.test)
+        with self._set(may_not_run=True):
+            self._visit_all(node.msg)
+
     def visit_For(self, node: ast.For | ast.AsyncFor) -> None:
         self.visit(node.iter)
         self._branches(lambda: self._visit_all(node.target, *node.body), lambda: None)
