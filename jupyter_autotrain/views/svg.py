@@ -13,7 +13,7 @@ from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.views.series import Floats
 
 # Readable on white and on black, distinct for people with colour blindness; dashes distinguish them without colour.
-PALETTE: Final = ("#3b7dd8", "#e08214", "#1b9e77", "#c24e9a", "#56b4e9", "#b8860b", "#8c6bb1", "#d1495b")
+PALETTE: Final = ("#3b7dd8", "#e08214", "#1b9e77", "#c24e9a", "#56b4e9", "#8a6200", "#8c6bb1", "#d1495b")
 DASHES: Final = ("", "6 3", "2 2", "8 3 2 3")
 _LARGEST = 4e307  # of an axis: its span and its steps stay numbers
 _SMALLEST = 1e-290

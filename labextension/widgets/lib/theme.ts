@@ -1,7 +1,7 @@
 /** Colours: canvases do not follow style sheets by themselves. */
 
 /** Distinct with colour blindness, readable on white and on black; dashes distinguish without colour. */
-const PALETTE = ['#3b7dd8', '#e08214', '#1b9e77', '#c24e9a', '#56b4e9', '#b8860b', '#8c6bb1', '#d1495b'];
+const PALETTE = ['#3b7dd8', '#e08214', '#1b9e77', '#c24e9a', '#56b4e9', '#8a6200', '#8c6bb1', '#d1495b'];
 const DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]];
 
 /** The colour of a trial: by its number, so it stays whatever else is shown. */
