@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 from IPython.core.interactiveshell import InteractiveShell
@@ -15,7 +14,6 @@ from jupyter_autotrain.backends import header_context, header_schema
 from jupyter_autotrain.errors import AutotrainError
 
 _NAME = "autotrain_matcher"
-_NO_KINDS: Mapping[str, str] = MappingProxyType({})
 
 
 def install(
@@ -61,7 +59,8 @@ def match(
     found = header.completions(context.full_text, offset, list(origins), header_schema())
     if found.matches:
         fragment = context.full_text[found.start : offset]
-        return _result(found.matches, fragment, "keyword", suppress=found.sure, kinds=origins)
+        titles = {text: found.title(text, "keyword") for text in found.matches}
+        return _result({**titles, **_among(origins, titles)}, fragment, suppress=found.sure)
     return _cell_names(context.token)
 
 
@@ -74,24 +73,29 @@ def _verb_line(
     line: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Mapping[str, str]]
 ) -> SimpleMatcherResult:
     try:
-        matches = verbs.complete_verb(line, experiments, lambda: list(backends()))
+        matches = verbs.complete_verb(line, experiments, backends)
     except AutotrainError:
         # Completion cannot show an error; running the line does.
-        matches = ()
-    return _result(matches, line.rpartition(" ")[2], "keyword", suppress=True)
+        matches = {}
+    return _result(matches, line.rpartition(" ")[2], suppress=True)
+
+
+def _among(origins: Mapping[str, str], texts: Mapping[str, str]) -> dict[str, str]:
+    return {text: origin for text, origin in origins.items() if text in texts}
 
 
 def _cell_names(token: str) -> SimpleMatcherResult:
     members = [f"trial.{name}" for name in verbs.CELL_NAMES if name != "trial"] if "." in token else []
     matches = [name for name in (*verbs.CELL_NAMES, *members) if token and name.startswith(token) and name != token]
-    return _result(matches, token, "function", suppress=False)
+    return _result(dict.fromkeys(matches, "function"), token, suppress=False)
 
 
-def _result(
-    matches: Sequence[str], fragment: str, kind: str, *, suppress: bool, kinds: Mapping[str, str] = _NO_KINDS
-) -> SimpleMatcherResult:
+def _result(matches: Mapping[str, str], fragment: str, *, suppress: bool) -> SimpleMatcherResult:
+    """What IPython takes, and shows beside each text: what it means, in a few words."""
+    # JupyterLab gives each completion one line, and would break this one.
+    titles = {text: title.replace(" ", "\N{NO-BREAK SPACE}") for text, title in matches.items()}
     return {
-        "completions": [SimpleCompletion(text, type=kinds.get(text, kind)) for text in matches],
+        "completions": [SimpleCompletion(text, type=title) for text, title in titles.items()],
         "matched_fragment": fragment,
         "suppress": suppress,
         "ordered": True,

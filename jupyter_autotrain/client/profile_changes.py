@@ -16,7 +16,7 @@ from jupyter_autotrain.header import HeaderContext, profile_editing
 from jupyter_autotrain.header.faults import Fault, combined_error
 from jupyter_autotrain.header.profile_files import USER_FILE, Definition, defined_in
 from jupyter_autotrain.header.profiles import Profiles
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_parts import load
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The header of a cell, read, checked, explained and completed. Knows nothing of IPython.
 
-Data flow: `splitting` (where it ends) → `yaml_reader` (YAML with lines) → `flags`, `config_sources`, `aliases`
+Data flow: `splitting` (where it ends) → `yaml_parts` (YAML with lines) → `flags`, `config_sources`, `aliases`
 (one set of settings) → `checking` (against `schema`) → `Header.to_spec`.
 """
 

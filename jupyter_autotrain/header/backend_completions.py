@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from jupyter_autotrain.header.backend_models import NamedBackend, base_type, inline_model
 from jupyter_autotrain.header.model_faults import keys_of
@@ -13,8 +14,8 @@ _TYPE = re.compile(r"\btype\s*:\s*['\"]?([\w.-]+)")
 _BACKEND = re.compile(r"\s*(?:- )?backend\s*:")
 
 
-def keys(path: Sequence[str], rows: Sequence[str], schema: type[Header]) -> list[str]:
-    """The keys of the mapping around the cursor: those of its type, once it has one.
+def keys(path: Sequence[str], rows: Sequence[str], schema: type[Header]) -> dict[str, str]:
+    """The keys of the mapping around the cursor, each with what it means: those of its type, once it has one.
 
     Args:
         path: The keys around the cursor, beginning with `backend`.
@@ -25,8 +26,14 @@ def keys(path: Sequence[str], rows: Sequence[str], schema: type[Header]) -> list
     begun = next((number for number in reversed(range(len(rows))) if _BACKEND.match(rows[number])), 0)
     types = _TYPE.findall("\n".join(rows[begun:]))
     if types and types[-1] in models:
-        return list(keys_of(path[1:], inline_model(types[-1], models[types[-1]])))
-    return ["type", *NamedBackend.model_fields] if len(path) == 1 else []
+        return _described(keys_of(path[1:], inline_model(types[-1], models[types[-1]])))
+    if len(path) > 1:
+        return {}
+    return {"type": "What kind of backend it is.", **_described(NamedBackend.model_fields)}
+
+
+def _described(fields: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(field.description or "") for name, field in fields.items()}
 
 
 def values(key: str, backends: Sequence[str], schema: type[Header]) -> list[str]:

@@ -16,7 +16,7 @@ from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.secrets import in_comments
 from jupyter_autotrain.header.splitting import missing_rule, split
-from jupyter_autotrain.header.yaml_reader import load, too_long
+from jupyter_autotrain.header.yaml_parts import load, too_long
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.header import backend_completions
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import LIMIT_BYTES
-from jupyter_autotrain.header.flags import FLAGS, spellings
-from jupyter_autotrain.header.help import options_of
+from jupyter_autotrain.header.flags import FLAGS, Flag
+from jupyter_autotrain.header.help import distribution_form, field_of, options_of
 from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
 
@@ -18,9 +19,11 @@ MAGIC = "%%autotrain"
 _KEY_LINE = re.compile(r"(\s*)(?:- )?([^\W\d]\w*)\s*:(.*)")
 _HEADER_LINE = re.compile(r"\s*(?:[^\W\d]\w*\s*:(?:\s.*)?|-\s.*|#.*|[}\]].*|)")
 _CLOSED = re.compile(r"\[[^\[\]{}]*\]|\{[^\[\]{}]*\}")
+_LONGEST_TITLE = 50
 _DEEPEST = 8  # brackets in brackets
 _REPORT = re.compile(r"\breport\s*\(([^()]*)")
 _KEYWORD = re.compile(r"\b(\w+)\s*=(?!=)")
+_CLAUSE = re.compile(r"[.:;,(]\s|[.:;,]$")
 _LITERAL = re.compile(r"^([^\W\d]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False)", re.MULTILINE)
 
 
@@ -30,6 +33,7 @@ class Completions:
 
     Attributes:
         matches: The texts, best first.
+        descriptions: What those mean that are described, by text.
         start: Where in the cell the replaced text begins.
         sure: False when the cursor may also be in code, so that other completions fit too.
     """
@@ -37,6 +41,11 @@ class Completions:
     matches: tuple[str, ...] = ()
     start: int = 0
     sure: bool = True
+    descriptions: Mapping[str, str] = field(default_factory=dict)
+
+    def title(self, text: str, otherwise: str = "") -> str:
+        """The first clause of what a text means, for a narrow column."""
+        return cut(_CLAUSE.split(self.descriptions.get(text, ""))[0], _LONGEST_TITLE) or otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: ty
         return Completions((), cursor)
     plain = [re.sub(r"^#\| ?", "", row) for row in rows]
     word, matches = _in_header(plain, cell)
-    return Completions(_fitting(word, matches), cursor - len(word), sure or _has_begun(plain, schema))
+    return _fitting(word, matches, cursor, sure=sure or _has_begun(plain, schema))
 
 
 def _has_begun(rows: Sequence[str], schema: type[Header]) -> bool:
@@ -88,8 +97,10 @@ def _ends_below(text: str, cursor: int) -> bool:
     return len(ruled) == int(front) and any(row.rstrip() == "---" for row in below)
 
 
-def _fitting(word: str, matches: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(match for match in matches if match.startswith(word) and match != word))
+def _fitting(word: str, described: Mapping[str, str], cursor: int, *, sure: bool = True) -> Completions:
+    matches = tuple(match for match in described if match.startswith(word) and match != word)
+    texts = {match: described[match] for match in matches if described[match]}
+    return Completions(matches, cursor - len(word), sure, texts)
 
 
 def _on_line(before: str, cursor: int, cell: _CompletionInput) -> Completions:
@@ -101,14 +112,20 @@ def _on_line(before: str, cursor: int, cell: _CompletionInput) -> Completions:
     flag = next((flag for flag in FLAGS if last in flag.spellings and flag.takes_value), None)
     if flag is not None:
         key = ".".join(str(part) for part in flag.path)
-        return Completions(_fitting(word, _values(key, cell)), cursor - len(word))
-    used = set(words[:-1])
-    matches = [spelling for spelling in spellings() if spelling not in used] if word.startswith("-") or not word else []
-    return Completions(_fitting(word, matches), cursor - len(word))
+        return _fitting(word, _values(key, cell), cursor)
+    flags = FLAGS if word.startswith("-") or not word else ()
+    described = {spelling: _flag_text(flag, cell.schema) for flag in flags for spelling in flag.spellings}
+    unused = described.keys() - set(words[:-1])
+    return _fitting(word, {text: described[text] for text in described if text in unused}, cursor)
 
 
-def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterable[str]]:
-    """The word before the cursor, and what may replace it."""
+def _flag_text(flag: Flag, schema: type[Header]) -> str:
+    """What a flag means: what the key means that it sets."""
+    return flag.text or str(field_of(".".join(map(str, flag.path)), schema).description)
+
+
+def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Mapping[str, str]]:
+    """The word before the cursor, and what may replace it, each with what it means."""
     row = rows[-1]
     path = _path_above(rows)
     match = _KEY_LINE.fullmatch(row)
@@ -125,7 +142,7 @@ def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Iterab
     if opened == "[" or (not match and tail.lstrip().startswith("- ")):
         return word, _values(".".join(path), cell)
     if path[:1] == ["backend"]:
-        return word, [f"{name}: " for name in backend_completions.keys(path, rows, cell.schema)]
+        return word, _as_keys(backend_completions.keys(path, rows, cell.schema))
     return word, _keys(path, cell)
 
 
@@ -171,32 +188,41 @@ def _last_word(text: str, more: str = "") -> str:
     return text[start:]
 
 
-def _keys(path: list[str], cell: _CompletionInput) -> list[str]:
+def _keys(path: list[str], cell: _CompletionInput) -> dict[str, str]:
     if path == ["search"]:
-        return [f"{name}: " for name in _LITERAL.findall(cell.text)]
+        return _as_keys(dict.fromkeys(_LITERAL.findall(cell.text), "A variable of the cell"))
     if path[:1] == ["search"]:
-        return [f"{name}: " for name in (*PARAMETERS, "_type", "_value", "_name")]
-    return [f"{name}: " for name in keys_of(path, cell.schema)]
+        distributions = {name: distribution_form(name) for name in PARAMETERS}
+        return _as_keys({**distributions, **dict.fromkeys(("_type", "_value", "_name"), "As in NNI")})
+    return _as_keys({name: str(key.description or "") for name, key in keys_of(path, cell.schema).items()})
 
 
-def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, Iterable[str]]:
+def _as_keys(described: Mapping[str, str]) -> dict[str, str]:
+    return {f"{name}: ": text for name, text in described.items()}
+
+
+def _undescribed(texts: Iterable[str]) -> dict[str, str]:
+    return dict.fromkeys(texts, "")
+
+
+def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, Mapping[str, str]]:
     key = ".".join(path)
     if path == ["objective"]:
         return tail, _values(key, cell)
     return _last_word(tail, ".-"), _values(key, cell)
 
 
-def _values(key: str, cell: _CompletionInput) -> list[str]:
+def _values(key: str, cell: _CompletionInput) -> dict[str, str]:
     if key.partition(".")[0] == "backend":
-        return backend_completions.values(key, cell.backends, cell.schema)
+        return _undescribed(backend_completions.values(key, cell.backends, cell.schema))
     if key == "objective":
         goals = ("maximize", "minimize")
-        return [f"{goal} " for goal in goals] + [
-            f"{goal} {form}" for goal in goals for metric in _metrics(cell.text) for form in _summaries(goal, metric)
-        ]
+        metrics = _metrics(cell.text)
+        forms = [f"{goal} {form}" for goal in goals for metric in metrics for form in _summaries(goal, metric)]
+        return _undescribed([*(f"{goal} " for goal in goals), *forms])
     if key.startswith("search."):
-        return [f"{name}(" for name in PARAMETERS]
-    return list(options_of(key, cell.schema))
+        return {f"{name}(": distribution_form(name) for name in PARAMETERS}
+    return _undescribed(options_of(key, cell.schema))
 
 
 def _summaries(goal: str, metric: str) -> tuple[str, ...]:

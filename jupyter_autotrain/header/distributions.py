@@ -24,7 +24,7 @@ from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Norm
 from jupyter_autotrain.core.trial_names import TRIAL_NAMES
 from jupyter_autotrain.header.document import PlainScalar, resolve
 from jupyter_autotrain.header.faults import KeyPath, UnfitError, expected_instead, shown
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_parts import load
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[^\W\d][\w.\-/]*")

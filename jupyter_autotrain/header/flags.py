@@ -15,11 +15,15 @@ _LONGEST_LINE = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One flag: its spellings, the header key it sets (empty: none), and whether a value follows."""
+    """One flag: its spellings, the header key it sets (empty: none), whether a value follows, and what it does.
+
+    `text` is empty where it does what its key does.
+    """
 
     spellings: tuple[str, ...]
     path: KeyPath = ()
     takes_value: bool = True
+    text: str = ""
 
 
 FLAGS: Sequence[Flag] = (
@@ -38,10 +42,10 @@ FLAGS: Sequence[Flag] = (
     Flag(("--seed",), ("seed",)),
     Flag(("--retries",), ("retries",)),
     Flag(("--on-rerun",), ("on_rerun",)),
-    Flag(("--file", "-f")),
-    Flag(("--wait",), takes_value=False),
-    Flag(("--check",), takes_value=False),
-    Flag(("--dry-run",), takes_value=False),
+    Flag(("--file", "-f"), text="Settings from a file."),
+    Flag(("--wait",), takes_value=False, text="Wait until the experiment ends."),
+    Flag(("--check",), takes_value=False, text="Say in a few lines what would be sent and what differs."),
+    Flag(("--dry-run",), takes_value=False, text="Show all that would be sent, and send nothing."),
 )
 
 

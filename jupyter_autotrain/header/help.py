@@ -127,11 +127,12 @@ def help_text(key: str, schema: type[Header] = Header) -> str:
     if key == "backend":
         lines += help_lines(schema)
     if key == "search":
-        lines.append(f"  distributions: {', '.join(_form(name) for name in PARAMETERS)}")
+        lines.append(f"  distributions: {', '.join(distribution_form(name) for name in PARAMETERS)}")
     lines.append(f"  default: {default_of(key, schema)}")
     lines += [f"  example: {name}: {example}" for example in field.examples]
     return "\n".join(lines)
 
 
-def _form(name: str) -> str:
+def distribution_form(name: str) -> str:
+    """Return how a distribution is called, as `uniform(low, high)`."""
     return f"{name}({', '.join(PARAMETERS[name]) or 'a, b, ...'})"

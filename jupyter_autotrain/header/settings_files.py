@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.header.document import LIMIT_BYTES, Document
 from jupyter_autotrain.header.faults import Fault, SourceLocation
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_parts import load
 
 
 def existing(path: Path) -> Path | None:

@@ -1,11 +1,10 @@
-"""YAML text to a `Document`: with the line of every key, and all faults."""
+"""YAML text to a `Document`, with the line of every key; `yaml_parts` finds what is wrong behind the first slip."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 
 from ruamel.yaml import YAML
 from ruamel.yaml.events import (
@@ -19,80 +18,32 @@ from ruamel.yaml.events import (
     SequenceStartEvent,
 )
 
-from jupyter_autotrain.header.document import (
-    LIMIT_BYTES,
-    WHOLE_CHARACTERS,
-    Document,
-    Lines,
-    PlainScalar,
-    half_character,
-)
+from jupyter_autotrain.header.document import WHOLE_CHARACTERS, Document, Lines, PlainScalar, half_character
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
 
-_UNREADABLE = re.compile("[^\t\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
-_NEW_BLOCK = re.compile(r"[^\s#\-\]})]")
+TAB = "a tab before"  # so begins the fault of a tab in an indent
 _DEEPEST = 20
-_MOST_BLOCKS = 100  # are read one by one when the whole is not YAML
+# What ruamel.yaml says, as a person says it; by how it begins.
+_PLAIN = MappingProxyType(
+    {
+        "found unexpected end of stream": "a quote is not closed",
+        "expected ',' or ']'": "a `[` is not closed",
+        "expected ',' or '}'": "a `{` is not closed",
+        "expected '<document start>'": "a wrong indent above it",
+        "mapping values are not allowed here": "one colon too many, or a wrong indent",
+        "expected <block end>": "a wrong indent",
+        "could not find expected ':'": "a colon is missing",
+    }
+)
 
 
-def load(lines: Lines, source: str = "", folder: Path | None = None) -> Document:
-    """Read YAML given as (line number, text) pairs; never raises.
-
-    When the whole is not YAML, each top-level block is read alone, so that one slip does not hide the others.
-
-    Args:
-        lines: The text.
-        source: What to call it in faults; "" is a cell.
-        folder: That of the file.
-    """
-    if fault := too_long(lines, source):
-        return Document(faults=[fault])
-    faults = [
-        Fault(
-            f"the character U+{ord(bad.group()):04X}",
-            "expected printable text",
-            "remove it",
-            SourceLocation(number, source),
-        )
-        for number, text in lines
-        if (bad := _UNREADABLE.search(text))
-    ]
-    if faults:
-        return Document(faults=faults)
-    whole = _Reader(lines, source, folder).read()
-    blocks = _blocks(lines) if whole.faults else []
-    if not 1 < len(blocks) <= _MOST_BLOCKS:
-        return whole
-    return _join([_Reader(block, source, folder).read() for block in blocks])
+def read(lines: Lines, source: str, folder: Path | None) -> Document:
+    """Read one text up to the first place where it is not YAML; never raises."""
+    return _Reader(lines, source, folder).read()
 
 
-def too_long(lines: Lines, source: str = "") -> Fault | None:
-    """Return the fault of settings that are longer than any may be; arguments as `load`."""
-    size_bytes = len("\n".join([text for _, text in lines]).encode("utf-8", "replace"))
-    if size_bytes <= LIMIT_BYTES:
-        return None
-    found = f"a header of {size_bytes / 1000:.0f} kB"
-    expected = f"expected at most {LIMIT_BYTES // 1000} kB"
-    return Fault(found, expected, "keep data in the cell or in a file", SourceLocation(lines[0][0], source))
-
-
-def _blocks(lines: Lines) -> list[Lines]:
-    starts = [i for i, (_, text) in enumerate(lines) if _NEW_BLOCK.match(text)]
-    return [lines[a:b] for a, b in pairwise([*starts, len(lines)])]
-
-
-def _join(parts: Sequence[Document]) -> Document:
-    whole = Document()
-    for part in parts:
-        whole.faults += part.faults
-        for key in part.data.keys() & whole.data.keys():
-            whole.faults.append(_twice(key, part.location((key,)), whole.location((key,))))
-        whole.data |= part.data
-        whole.locations |= part.locations
-    return whole
-
-
-def _twice(key: str, location: SourceLocation, first: SourceLocation) -> Fault:
+def given_twice(key: str, location: SourceLocation, first: SourceLocation) -> Fault:
+    """Return the fault of a key that is there already."""
     return Fault(f"{shown(key)} is given twice (first on line {first.line})", "expected once", "remove one", location)
 
 
@@ -168,7 +119,7 @@ class _Reader:
             location = self._place(_row(event))
             here = (*path, key)
             if key in found:
-                self.document.faults.append(_twice(key, location, self.document.location(here)))
+                self.document.faults.append(given_twice(key, location, self.document.location(here)))
             self.document.locations[here] = location
             start = next(self.events)
             found[key] = self._call(start, self._value(start, here), pairs=True)
@@ -241,6 +192,9 @@ def _explain(error: Exception, text: str) -> tuple[str, str, str]:
     line = rows[row].strip() if row < len(rows) else ""
     problem = str(getattr(error, "problem", "") or "").split("\n")[0]
     if row < len(rows) and "\t" in rows[row][: len(rows[row]) - len(line)]:
-        return f"a tab before {shown(line)}", "expected spaces", "indent it with spaces"
+        return f"{TAB} {shown(line)}", "expected spaces", "indent it with spaces"
     found = f"{shown(line)} is not YAML" if line else "the text ends too early"
-    return f"{found} ({problem})" if problem else found, "expected `key: value`", "check colons, quotes and brackets"
+    if not problem:
+        return found, "expected `key: value`", "check colons, quotes and brackets"
+    known = next((plain for begin, plain in _PLAIN.items() if problem.startswith(begin)), problem)
+    return f"{found} ({known})", "expected `key: value`", "check colons, quotes and brackets"

@@ -16,7 +16,7 @@ from jupyter_autotrain.header.backend_models import profile_model
 from jupyter_autotrain.header.document import resolve
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
 from jupyter_autotrain.header.profile_files import USER_FILE, Definition
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_parts import load
 from jupyter_autotrain.server.backends import RESOURCE, header_context, level_of
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint

@@ -62,7 +62,15 @@ def complete(server: ServerContext, asked: CompletionAsked) -> Answer:
     context = _context(server, asked.notebook)
     origins = context.profiles()[0].origins()
     found = headers.completions(asked.text, min(asked.cursor, len(asked.text)), list(origins), context.schema)
-    matches = [{"text": text, "origin": origins.get(text, "")} for text in found.matches[:_MOST_MATCHES]]
+    matches = [
+        {
+            "text": text,
+            "origin": origins.get(text, ""),
+            "title": found.title(text),
+            "description": found.descriptions.get(text, ""),
+        }
+        for text in found.matches[:_MOST_MATCHES]
+    ]
     return Answer({"start": found.start, "matches": [*matches], "sure": found.sure})
 
 

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header import profile_editing
 from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.yaml_reader import load
+from jupyter_autotrain.header.yaml_parts import load
 from jupyter_autotrain.verbs.context import CommandContext
 
 _MOST_OPTIONS: Final = 6  # named in an error

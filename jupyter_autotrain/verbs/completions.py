@@ -3,63 +3,70 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.grammar import BACKEND_ACTIONS, grammar
 
 MAGIC = "%autotrain"
+_NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def complete_verb(
-    text: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Sequence[str]] = tuple
-) -> tuple[str, ...]:
-    """The words that fit at the end of a line.
+    text: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Mapping[str, str]] = dict
+) -> dict[str, str]:
+    """The words that fit at the end of a line, each with what it means in a few words.
 
     Args:
         text: The line up to the cursor, beginning with `%autotrain`.
         experiments: Gives the names of the experiments, newest first; called only where a name is expected.
-        backends: Gives the names of the backends, likewise.
+        backends: Gives the names of the backends, each with where it is defined, likewise.
     """
     words = text.removeprefix(MAGIC).split(" ")[1:]
     if not words:
-        return ()
+        return {}
     *before, word = words
     given = [one for one in before if one]
     if given[:1] == ["backends"] and len(given) <= 2 and not word.startswith("-"):
-        known: Sequence[str] = BACKEND_ACTIONS if len(given) == 1 else backends()
+        known: Mapping[str, str] = _words(BACKEND_ACTIONS) if len(given) == 1 else backends()
     else:
         known = _verbs() if not given else _after(given, word, experiments)
-    return tuple(dict.fromkeys(one for one in known if one.startswith(word) and one != word))
+    return {one: title for one, title in known.items() if one.startswith(word) and one != word}
 
 
-def _verbs() -> list[str]:
-    return list(grammar())
+def _words(texts: Sequence[str], title: str = "keyword") -> dict[str, str]:
+    return dict.fromkeys(texts, title)
 
 
-def _after(given: Sequence[str], word: str, experiments: Callable[[], Sequence[str]]) -> Sequence[str]:
+def _verbs() -> dict[str, str]:
+    return {verb: parser.description or "" for verb, parser in grammar().items()}
+
+
+def _after(given: Sequence[str], word: str, experiments: Callable[[], Sequence[str]]) -> Mapping[str, str]:
     parser = grammar().get(given[0])
     if parser is None:
-        return ()
+        return _NONE
     actions = parser._actions  # noqa: SLF001 - argparse has no public list of its actions
     options = [action for action in actions if action.option_strings]
     option = next((action for action in options if given[-1] in action.option_strings), None)
     if option is not None and option.nargs != 0:
-        return [str(choice) for choice in option.choices or ()]
+        return _words([str(choice) for choice in option.choices or ()])
     if word.startswith("-"):
-        return [_longest(action) for action in options]
+        return {_longest(action): action.help or "" for action in options}
     return _positional(given[0], actions, experiments)
 
 
 def _positional(
     verb: str, actions: Sequence[argparse.Action], experiments: Callable[[], Sequence[str]]
-) -> Sequence[str]:
+) -> Mapping[str, str]:
     if verb == "help":
         from jupyter_autotrain import backends, header  # noqa: PLC0415 - only this verb needs them, and they are heavy
 
-        return [*grammar(), *header.known_keys(backends.header_schema()), *CELL_NAMES]
+        keys = header.known_keys(backends.header_schema())
+        return {**_verbs(), **_words(keys, "key of a header"), **_words([*CELL_NAMES], "name in a cell")}
     takes_names = any(action.dest in {"experiment", "pattern"} for action in actions)
-    return experiments() if takes_names else ()
+    return _words(experiments(), "experiment") if takes_names else _NONE
 
 
 def _longest(action: argparse.Action) -> str:

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { headerEndsWithin, headerRows, headerTokens, isExperiment } from '../src/header/header_lines';
+import {
+  headerEndsWithin,
+  headerRows,
+  headerTokens,
+  isExperiment,
+  isEmptyInHeader,
+} from '../src/header/header_lines';
 
 /** Each token as `kind text`. */
 function told(text: string): string[] {
@@ -59,4 +65,13 @@ test('of a long cell it is known whether its top holds the header', () => {
   assert.ok(headerEndsWithin(text, 40));
   assert.ok(!headerEndsWithin(text, 20));
   assert.ok(headerEndsWithin('%%autotrain\nseed: 1', 40));
+});
+
+test('a header goes on at an empty row below its keys, and not below code or its end', () => {
+  const rows = ['%%autotrain x', 'trials: 3', 'search:', '  lr: [1, 2]', ''];
+  assert.ok(isEmptyInHeader(rows, 4));
+  assert.ok(isEmptyInHeader(['%%autotrain', '---', ''], 2));
+  assert.ok(!isEmptyInHeader(rows, 1));
+  assert.ok(!isEmptyInHeader(['%%autotrain', 'x = 1', ''], 2));
+  assert.ok(!isEmptyInHeader(['%%autotrain', 'trials: 3', '---', ''], 3));
 });

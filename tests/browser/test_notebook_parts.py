@@ -43,6 +43,24 @@ def test_a_header_is_coloured_checked_and_completed_with_no_kernel(notebook):
     expect(faults).to_have_count(0)
 
 
+def test_the_keys_of_a_header_are_offered_on_an_empty_line_with_what_they_mean(notebook):
+    notebook.open(code_cell("%%autotrain digits\n\n---\nreport(step=1, val_acc=0.5)\n"))
+    page = notebook.page
+    page.get_by_text("digits").first.click()
+    page.keyboard.press("ArrowDown")
+    offered = page.locator(".jp-Completer-item").filter(has_text="resources:")
+    deadline_s = time.monotonic() + WAIT_MS / 1000
+    while not offered.count():
+        assert time.monotonic() < deadline_s, "nothing is offered"
+        page.keyboard.press("Tab")
+        page.wait_for_timeout(1000)
+    expect(offered).to_contain_text("what one trial needs")
+    means = offered.locator(".jp-Completer-typeExtended")
+    assert means.evaluate("(element) => element.getClientRects().length") == 1
+    assert means.evaluate("(element) => element.scrollWidth - element.clientWidth") <= 0
+    notebook.screenshot("header-completed")
+
+
 def complete(page, text):
     """Press Tab until the cell holds the text: JupyterLab drops answers that take a second, as on a loaded machine."""
     deadline_s = time.monotonic() + WAIT_MS / 1000

@@ -71,8 +71,17 @@ def test_keys_values_flags_and_profiles_are_completed(server, project):
     assert "random" in [match["text"] for match in completions_of(server, "%%autotrain\ntuner: ")["matches"]]
     assert "--backend" in [match["text"] for match in completions_of(server, "%%autotrain --b")["matches"]]
     backends = completions_of(server, "%%autotrain\nbackend: l", project)["matches"]
-    assert {"text": "lab", "origin": "autotrain.yaml line 2"} in backends
-    assert {"text": "local", "origin": "type"} in backends
+    assert {(match["text"], match["origin"]) for match in backends} >= {
+        ("lab", "autotrain.yaml line 2"),
+        ("local", "type"),
+    }
+
+
+def test_an_empty_line_is_completed_and_each_key_says_what_it_means(server):
+    found = {match["text"]: match for match in completions_of(server, "%%autotrain\n")["matches"]}
+    assert found["resources: "]["title"] == "What one trial needs"
+    assert found["objective: "]["title"] == "The reported metric that ranks trials"
+    assert "mean(METRIC, last=5)" in found["objective: "]["description"]
 
 
 def test_a_cursor_behind_the_end_completes_at_the_end(server):

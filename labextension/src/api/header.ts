@@ -15,8 +15,8 @@ export interface Fault {
 export interface Completions {
   /** Where the replaced text begins, in characters (code points). */
   start: number;
-  /** `origin`: where a backend is defined; "" of anything else. */
-  matches: { text: string; origin: string }[];
+  /** `origin`: where a backend is defined; `title`: what it means in a few words; "" of anything else. */
+  matches: { text: string; origin: string; title: string; description: string }[];
   /** False where the cursor may also be in code. */
   sure: boolean;
 }

@@ -21,10 +21,12 @@ export class HeaderCompletions implements ICompletionProvider {
     const path = this.pathOf(widget.node);
     if (path === undefined || !isExperiment(text)) return { start: offset, end: offset, items: [] };
     const { start, matches } = await headerCompletions(text, offset, path);
-    const items = matches.map(({ text, origin }) => ({
+    const items = matches.map(({ text, origin, title, description }) => ({
       label: text,
       insertText: text,
-      type: origin || 'keyword',
+      // JupyterLab gives each item one line, and would break this one.
+      type: ([origin, title].find(Boolean) ?? 'keyword').replaceAll(' ', '\u00a0'),
+      documentation: description,
     }));
     return { start, end: offset, items };
   }

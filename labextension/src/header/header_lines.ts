@@ -23,6 +23,7 @@ export interface Token {
 
 const RULE = /^---\s*$/;
 const MAGIC_LINE = /^%%autotrain(?=\s|$)/;
+const HEADER_LINE = /^\s*(#.*|-\s.*|[\p{L}_]\w*\s*:(\s.*)?|[}\]].*)?$/u;
 const WORDS =
   /(?<comment>(?<=^|\s)#.*)|(?<string>"(?:\\.|[^"\\])*"?|(?<![\w.])'(?:''|[^'])*'?)|(?<key>[\p{L}_][\w.-]*)(?=\s*:(?:\s|$))|(?<call>[A-Za-z_]\w*)(?=\()|(?<number>(?<![\w.])[-+]?\.?\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?<atom>(?<![\w.])(?:true|false|null|maximize|minimize)(?![\w.]))|(?<text>[\p{L}_][\w./-]*)/gu;
 const FLAGS = /(?<comment>(?<=^|\s)#.*)|(?<flag>(?<=\s)--?[A-Za-z][\w-]*)|(?<text>\S+)/g;
@@ -53,6 +54,12 @@ export function headerEndsWithin(text: string, characters: number): boolean {
   const rows = text.split('\n');
   const last = headerRows(rows).at(-1) ?? 0;
   return rows.slice(0, last + 1).join('\n').length < characters;
+}
+
+/** Whether the row with this number (from 0) is empty, and only a header is above it. */
+export function isEmptyInHeader(rows: string[], at: number): boolean {
+  if (at < 1 || rows[at]?.trim() !== '') return false;
+  return rows.slice(1, at).every((row, i) => HEADER_LINE.test(row) || (i === 0 && RULE.test(row)));
 }
 
 /** The numbers (from 0) of the rows of the header, with the rules around it. */

@@ -10,6 +10,9 @@ import type { PathOf } from './checking';
 import { HeaderCompletions } from './completion';
 import { faultMarks } from './fault_marks';
 import { highlighting } from './highlighting';
+import { tabKey } from './tab_key';
+
+const COMPLETE = 'completer:invoke-notebook';
 
 export const headerPlugin: JupyterFrontEndPlugin<void> = {
   id: 'jupyter-autotrain:header',
@@ -29,10 +32,15 @@ export const headerPlugin: JupyterFrontEndPlugin<void> = {
       const panel = notebooks.find((found) => found.node.contains(node));
       return panel && app.serviceManager.contents.localPath(panel.context.path);
     };
+    const complete = (): boolean => {
+      if (!app.commands.hasCommand(COMPLETE)) return false;
+      void app.commands.execute(COMPLETE);
+      return true;
+    };
     editors.addExtension({
       name: 'jupyter-autotrain:header',
       factory: ({ inline }) => {
-        const parts = [highlighting, faultMarks(trans), checking(pathOf)];
+        const parts = [highlighting, faultMarks(trans), checking(pathOf), tabKey(complete)];
         return inline ? EditorExtensionRegistry.createImmutableExtension(parts) : null;
       },
     });

@@ -40,6 +40,22 @@ def test_the_completed_text_replaces_the_word_before_the_cursor(shell):
     assert found == {(cursor - len("use_a"), "use_active_gpu: ")}
 
 
+def test_completions_say_what_they_mean(shell):
+    said = meanings(shell, "%%autotrain x\n|@\n---\n")
+    assert said["trials: "] == "How many trials"
+    assert said["resources: "] == "What one trial needs"
+    flags = meanings(shell, "%%autotrain x --|@")
+    assert flags["--gpus"] == "Number of GPUs"
+    assert flags["--wait"] == "Wait until the experiment ends"
+    assert meanings(shell, "%autotrain |@")["best"] == "the best trial"
+
+
+def meanings(shell, cell):
+    with provisionalcompleter():
+        found = list(shell.Completer.completions(cell.replace("|@", ""), cell.index("|@")))
+    return {one.text: one.type.replace("\N{NO-BREAK SPACE}", " ") for one in found}
+
+
 def test_the_objective_offers_the_metrics_that_the_cell_reports(shell):
     found = names(shell, "%%autotrain\nobjective: maximize v|@\n---\nreport(step=1, val_acc=1.0)")
     assert found == {"maximize val_acc"}

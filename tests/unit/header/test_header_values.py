@@ -164,6 +164,21 @@ def test_all_faults_come_at_once_each_with_its_line():
     )
 
 
+@pytest.mark.parametrize(
+    ("rows", "faulty"),
+    [
+        (["objective maximize acc", "search: {lr: 'a", "trials 3"], [2, 3, 4]),
+        (["search:", "  lr: uniform(0, 1", "  width: {a: 1", "  deep: [1, 2", "trials: three"], [3, 4, 5, 6]),
+        (["search:", "\tlr: uniform(0, 1)", "  w: 'a", 'trials: "3'], [3, 4, 5]),
+        (["objective: maximize a\x07cc", "trials: [3", "trails: 1"], [2, 3, 4]),
+        (["resources:", "  gpus: 1", "   cpus: 2", "  nodes: [1", "search:", "  lr: {a"], [4, 5, 7]),
+    ],
+)
+def test_one_slip_of_yaml_hides_no_other(rows, faulty):
+    faults = header.cell_faults("\n".join(["%%autotrain x", *rows, "---", ""]), header.HeaderContext())
+    assert sorted({fault.location.line for fault in faults}) == faulty
+
+
 def test_at_most_six_lines_are_shown():
     with pytest.raises(HeaderError) as caught:
         parse("".join(f"key_{i}: 1\n" for i in range(9)) + "---\n")

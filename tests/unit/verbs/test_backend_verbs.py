@@ -233,11 +233,13 @@ def test_a_type_that_this_machine_lacks_is_a_fault_only_where_a_file_defines_it(
 
 
 def test_actions_and_names_are_completed() -> None:
-    def found(text: str) -> tuple[str, ...]:
-        return complete_verb(text, lambda: ["digits"], lambda: ["lab", "local"])
+    def found(text: str) -> dict[str, str]:
+        return complete_verb(text, lambda: ["digits"], lambda: {"lab": "backends.yaml line 1", "local": "type"})
 
-    assert found("%autotrain backends ch") == ("check",)
-    assert found("%autotrain backends check l") == ("lab", "local")
+    assert [*found("%autotrain backends ch")] == ["check"]
+    assert found("%autotrain backends check l") == {"lab": "backends.yaml line 1", "local": "type"}
+    assert found("%autotrain wh") == {"why": "why an experiment waits or failed"}
+    assert found("%autotrain show d") == {"digits": "experiment"}
     assert "--type" in found("%autotrain backends add lab --")
 
 

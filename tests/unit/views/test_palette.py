@@ -24,8 +24,12 @@ CONES = ((0.4122, 0.5363, 0.0514), (0.2119, 0.6807, 0.1074), (0.0883, 0.2817, 0.
 OKLAB = ((0.2105, 0.7936, -0.0041), (1.978, -2.4286, 0.4506), (0.0259, 0.7828, -0.8087))
 
 
+def dot(row, vector):
+    return sum(factor * value for factor, value in zip(row, vector, strict=True))
+
+
 def product(matrix, vector):
-    return [sum(factor * value for factor, value in zip(row, vector, strict=True)) for row in matrix]
+    return [dot(row, vector) for row in matrix]
 
 
 def linear(color):
@@ -39,11 +43,13 @@ def seen(color, eyes):
     return product(OKLAB, [100 * math.cbrt(cone) for cone in product(CONES, light)])
 
 
+def luminance(color):
+    return dot((0.2126, 0.7152, 0.0722), linear(color))
+
+
 def contrast(color, other):
-    lights = sorted(
-        sum(f * v for f, v in zip((0.2126, 0.7152, 0.0722), linear(c), strict=True)) for c in (color, other)
-    )
-    return (lights[1] + 0.05) / (lights[0] + 0.05)
+    dark, light = sorted((luminance(color), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
 
 
 def test_cards_and_charts_have_the_same_colours_in_the_same_order():
@@ -55,8 +61,12 @@ def test_cards_and_charts_have_the_same_colours_in_the_same_order():
     ("eyes", "least"), [("all cones", 9), ("protanopia", 4), ("deuteranopia", 4), ("tritanopia", 4)]
 )
 def test_no_two_colours_are_alike(eyes, least):
-    pairs = itertools.combinations(PALETTE, 2)
-    assert [pair for pair in pairs if math.dist(*(seen(color, eyes) for color in pair)) < least] == []
+    alike = []
+    for pair in itertools.combinations(PALETTE, 2):
+        one, other = (seen(color, eyes) for color in pair)
+        if math.dist(one, other) < least:
+            alike.append(pair)
+    assert alike == []
 
 
 def test_every_colour_is_seen_on_white_and_on_black():
