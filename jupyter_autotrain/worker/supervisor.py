@@ -118,7 +118,8 @@ class Supervisor:
             if self.event_waiter.wait(left_s) and self.ranks.pump():
                 self._write_status(self.ranks.to_json())
             self._reap()
-            self.usage.update(self.ranks.child_pids)
+            with contextlib.suppress(Exception):  # a curve is worth no trial
+                self.usage.update(self.ranks.child_pids)
             if changes := self.ranks.advance():
                 self._write_status(changes)
 

@@ -37,7 +37,7 @@ class UsageFile:
     def __init__(self, trial: Mapping[str, object], env: Mapping[str, str]) -> None:
         self._begun_s = self._looked_s = time.monotonic()
         self._due_s = self._begun_s + LEAST_PAUSE_S
-        self._cpu_s = 0.0
+        self._cpu_s = _reaped_cpu_s()
         self._memory_bytes = 0
         self._memory_due_s = self._begun_s
         self._gpus = _gpus(trial, env)
@@ -61,8 +61,7 @@ class UsageFile:
         self._due_s = now_s + max(LEAST_PAUSE_S, (now_s - self._begun_s) / LINES_PER_AGE, _pause_s(begun_s))
 
     def _look(self, now_s: float, members: set[int]) -> list[float | None]:
-        reaped = os.times()
-        cpu_s = reaped.children_user + reaped.children_system + sum(system.cpu_s(pid) for pid in members)
+        cpu_s = _reaped_cpu_s() + sum(system.cpu_s(pid) for pid in members)
         percent = max(cpu_s - self._cpu_s, 0.0) / (now_s - self._looked_s) * 100
         self._cpu_s = cpu_s
         self._looked_s = now_s
@@ -76,6 +75,12 @@ class UsageFile:
                 os.write(fd, json.dumps(line).encode() + b"\n")
             finally:
                 os.close(fd)
+
+
+def _reaped_cpu_s() -> float:
+    """The CPU time of the children of this process that have ended."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def _pause_s(begun_s: float) -> float:
