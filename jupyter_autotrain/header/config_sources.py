@@ -14,6 +14,7 @@ from jupyter_autotrain.header import project_files, project_trust
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
 from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
+from jupyter_autotrain.header.file_paths import resolved
 from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.project_files import FILE_NAME
@@ -117,7 +118,7 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
     merged = Document()
     sections = (*SECTIONS, *context.schema.backend_sections)
     for settings in [*sources, header, line]:
-        merged = _merge(merged, canonical(settings), sections)
+        merged = _merge(merged, resolved(canonical(settings), context.cwd), sections)
     return merged
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.journeys.kernel import Kernel
@@ -28,3 +30,17 @@ def test_expressions_of_a_planted_file_are_not_evaluated(kernel, tmp_path):
         assert not ran.exists()
         assert "`parallel` of a project's autotrain.yaml that is not trusted yet" in told
         assert "%autotrain backends trust-project" in told
+
+
+def test_an_interpreter_beside_a_projects_file_runs_the_trials_of_notebooks_below(kernel, tmp_path):
+    project = tmp_path / "project"
+    (project / "venv" / "bin").mkdir(parents=True)
+    (project / "venv" / "bin" / "python").symlink_to(sys.executable)
+    (project / "autotrain.yaml").write_text("environment: {python: ./venv/bin/python}\n")
+    (project / "deeper").mkdir()
+    kernel.run("%cd deeper")
+    agree = kernel.run("%autotrain backends trust-project").splitlines()[-1].partition("run: ")[2]
+    kernel.run(agree)
+    told = kernel.run("%%autotrain --wait beside\n---\nimport sys\nprint(sys.executable)")
+    assert "SUCCEEDED" in told, told
+    assert f"{project}/venv/bin/python" in kernel.run("%autotrain logs beside")
