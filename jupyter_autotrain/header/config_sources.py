@@ -112,7 +112,7 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
         settings = project_files.without_hooks(_without_definitions(document))
         if not context.is_trusted(project, document):
             settings = project_files.until_trusted(settings, context.schema.model_fields)
-        sources.append(project_files.shipping_inside(settings, project.parent, context.cwd))
+        sources.append(project_files.naming_inside(canonical(settings), project.parent, context.cwd))
     if file:
         sources.append(_requested_file(context, file))
     merged = Document()

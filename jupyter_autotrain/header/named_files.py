@@ -13,8 +13,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.header.document import resolve
-
 _MOST_FILES: Final = 200
 _MOST_SEARCHED_BYTES: Final = 64_000  # of a file, for names of others: longer ones are no files of settings
 _MOST_HASHED_BYTES: Final = 256_000_000  # of a longer one its size and its last change count
@@ -63,8 +61,7 @@ def _digest(file: Path, size_bytes: int, changed_ns: int, *_state: int) -> bytes
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield each text of settings, whole and by words, as in a line of shell."""
-    value = resolve(value)
+    """Yield each text of settings, numbers as they are written too, whole and by words, as in a line of shell."""
     if isinstance(value, Mapping):
         for item in value.values():
             yield from _texts(item)

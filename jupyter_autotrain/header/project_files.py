@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.header import project_trust
 from jupyter_autotrain.header.aliases import canonical
-from jupyter_autotrain.header.document import Document, resolve
+from jupyter_autotrain.header.document import Document
 from jupyter_autotrain.header.faults import Fault, shown
 from jupyter_autotrain.header.profile_files import Definition
 from jupyter_autotrain.header.project_trust import BUILT_IN
@@ -86,33 +86,50 @@ def until_trusted(document: Document, keys: Collection[str]) -> Document:
     return _without(Document(given.data, document.locations, document.faults), held, fault)
 
 
-def shipping_inside(document: Document, project: Path, cwd: Path) -> Document:
-    """Leave `ship:` out where a link leads it out of the project: the file's reader sees no link.
+def naming_inside(document: Document, project: Path, cwd: Path) -> Document:
+    """Leave out what of a project's file a link leads out of the project: the file's reader sees no link.
 
     Args:
-        document: The file's settings.
+        document: The file's settings, in the schema's own spelling.
         project: Its folder.
-        cwd: The notebook's folder, to which the patterns refer.
+        cwd: The notebook's folder, to which the patterns of `ship:` refer.
     """
-    for pattern in _patterns(resolve(document.data.get(_SHIP))):
-        if not pattern.startswith("!") and _leads_out(cwd / pattern, project):
+    for key, text, folder in _named(document.data, project, cwd):
+        if _leads_out(folder / text, project):
             fault = Fault(
-                f"`{_SHIP}:` {shown(pattern)} of a project's {FILE_NAME} leads out of the project",
+                f"`{key}:` {shown(text)} of a project's {FILE_NAME} leads out of the project",
                 "expected files inside of it, links followed",
                 "name them in the cell, or copy them there",
-                document.location((_SHIP,)),
+                document.location((key,)),
             )
-            return _without(document, {_SHIP}, fault)
+            return _without(document, {key}, fault)
     return document
 
 
-def _patterns(given: object) -> list[str]:
-    """Return the patterns of `ship:`, in each of its forms; what is none is a fault elsewhere."""
-    if isinstance(given, Mapping):
-        given = given.get("files")
-    if isinstance(given, str):
-        given = [given]
-    return [pattern for pattern in given if isinstance(pattern, str)] if isinstance(given, list) else []
+def _named(data: Mapping[str, object], project: Path, cwd: Path) -> Iterator[tuple[str, str, Path]]:
+    """Yield the files here that settings name, where no reader sees where they lead: key, text, folder."""
+    ship = data.get("ship")
+    for pattern in _texts(ship.get("files") if isinstance(ship, Mapping) else ship):
+        if not pattern.startswith("!"):
+            yield "ship", pattern, cwd
+    entries = data.get("data")
+    for entry in entries.values() if isinstance(entries, Mapping) else ():
+        for text in _texts(entry.get("send") if isinstance(entry, Mapping) else entry):
+            yield from _relative("data", text, project)
+    environment = data.get("environment")
+    for text in _texts(environment.get("requirements") if isinstance(environment, Mapping) else None):
+        yield from _relative("environment", text, project)
+
+
+def _relative(key: str, text: str, folder: Path) -> Iterator[tuple[str, str, Path]]:
+    if not text.startswith(("/", "~")):  # the file itself says where these lead
+        yield key, text, folder
+
+
+def _texts(given: object) -> list[str]:
+    """Return the texts of a text or a list of them, numbers as they are written too."""
+    items = given if isinstance(given, list | tuple) else [given]
+    return [item for item in items if isinstance(item, str)]
 
 
 def _leads_out(path: Path, project: Path) -> bool:

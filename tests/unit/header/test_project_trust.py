@@ -193,17 +193,47 @@ def test_the_search_ends_at_the_home_folder(context: header.HeaderContext, tmp_p
     assert parsed(context).trials == 8
 
 
-@pytest.mark.parametrize("pattern", ["d/etc", "d/etc/hostname", "d/etc/*.conf", "../../secret", "/etc/hostname"])
-def test_what_a_project_ships_lies_inside_when_links_are_followed(context: header.HeaderContext, pattern: str) -> None:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "ship: ['d/etc']", "ship: ['d/etc/hostname']", "ship: ['d/etc/*.conf']", "ship: ['../../secret']",
+        "ship: ['/etc/hostname']", "ship: {files: d/etc}", "ship: far", "ship: [1]", "ship: 1", "ship: {files: [true]}",
+        "ship: ['./d/../far']", "ship: ['loop']", "data: {x: ./far}", "data: {x: {send: far}}", "data: {x: d/etc}",
+        "data: {x: 1}", "data: {x: ../../secret}", "environment: {requirements: far}", "environment: {requirements: 1}",
+    ],
+)  # fmt: skip
+def test_what_a_project_names_lies_inside_when_links_are_followed(context: header.HeaderContext, settings: str) -> None:
     (context.cwd / "d").mkdir()
     (context.cwd / "d" / "etc").symlink_to("/etc")
-    plant(context.cwd, f"ship: ['{pattern}']\n")
+    for name in ("1", "true", "nearer"):
+        (context.cwd / name).symlink_to("/etc/hostname")
+    (context.cwd / "far").symlink_to("nearer")  # a link to a link
+    (context.cwd / "loop").symlink_to("loop")
+    (context.cwd.parent.parent / "secret").touch()
+    plant(context.cwd, f"{settings}\n")
     trust_project(context.cwd, context.environ)
     with pytest.raises(HeaderError, match="leads out of the project"):
         parsed(context)
-    plant(context.cwd, "ship: ['d/*.py', '!d/etc']\n")
+
+
+@pytest.mark.parametrize(
+    "settings", ["ship: ['d/*.py', '!d/etc']", "data: {x: ./inner}", "data: {x: /etc/hostname}", "ship: inner"]
+)
+def test_what_stays_inside_or_says_itself_where_it_lies_counts(context: header.HeaderContext, settings: str) -> None:
+    (context.cwd / "d").mkdir()
+    (context.cwd / "d" / "file").touch()
+    (context.cwd / "inner").symlink_to("d/file")
+    plant(context.cwd, f"{settings}\n")
     trust_project(context.cwd, context.environ)
-    assert tuple(parsed(context).ship.files) == ("d/*.py", "!d/etc")
+    parsed(context)
+
+
+def test_a_file_with_a_number_for_a_name_is_a_part_of_what_was_agreed_to(context: header.HeaderContext) -> None:
+    (context.cwd / "1").write_text("harmless")
+    plant(context.cwd, "backends: {lab: {type: ssh, hosts: [h], config_file: 1}}\n")
+    trust_project(context.cwd, context.environ)
+    (context.cwd / "1").write_text("planted!")
+    assert context.profiles()[0].find("lab")[0] is None
 
 
 # Options of the keys that count at once; one that is new has to be looked at before it is added here.
