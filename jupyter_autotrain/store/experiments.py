@@ -18,7 +18,7 @@ from jupyter_autotrain.store.experiment_records import records
 from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
 from jupyter_autotrain.store.references import look_up, not_found, of_origin
-from jupyter_autotrain.store.row_files import keep_experiment
+from jupyter_autotrain.store.row_files import keep_experiment, keep_new_experiment
 
 _BEGIN = "UPDATE experiments SET boot = ?, boot_s = ? WHERE id = ?"
 _NEXT_VERSION = (
@@ -61,7 +61,7 @@ class ExperimentTable(StoreMixin):
             )
             if begun is not None:
                 connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
-            keep_experiment(connection, self._home, key_of(connection, experiment_id), sync=True)
+            keep_new_experiment(connection, self._home, key_of(connection, experiment_id))
         return self.experiment(experiment_id)
 
     def begin_experiment(self, experiment_id: str, begun: BootTime) -> None:

@@ -22,32 +22,32 @@ _OF_EXPERIMENT: Final = (
     "SELECT e.*, a.tags, a.note FROM experiments AS e LEFT JOIN annotations AS a ON a.experiment = e.key WHERE key = ?"
 )
 _TRIAL: Final = "SELECT * FROM trials WHERE experiment = ? AND number = ?"
-_MOVES: Final = "SELECT * FROM moves WHERE experiment = ? AND number = ? ORDER BY id"
+_MOVES: Final = "SELECT * FROM moves WHERE experiment = ? AND number = ? ORDER BY id DESC LIMIT 200"  # the newest
 _OF_THIS_STORE: Final = frozenset({"experiment", "id"})  # keys that a rebuilt one gives anew
 
 
-def keep_experiment(connection: sqlite3.Connection, home: Home, key: int, *, sync: bool = False) -> None:
-    """Write an experiment's row, tags and note into its folder; nothing where it has none.
+def keep_experiment(connection: sqlite3.Connection, home: Home, key: int) -> None:
+    """Write an experiment's row, tags and note into its folder; nothing where it has none."""
+    with suppress(OSError, TypeError, ValueError):  # a full disk or a damaged row, say: the store has it
+        _write_experiment(connection, home, key, sync=False)
+
+
+def keep_new_experiment(connection: sqlite3.Connection, home: Home, key: int) -> None:
+    """Write a new experiment's row into its folder, to the disk itself.
 
     Raises:
-        OSError: With `sync`: they cannot be written.
+        OSError: It cannot be written.
     """
-    (row,) = _rows(connection, _OF_EXPERIMENT, (key,))
-    del row["key"]
-    try:
-        _write(home.experiment_rows(row["id"]), row, sync=sync)
-    except OSError:
-        if sync:
-            raise
+    _write_experiment(connection, home, key, sync=True)
 
 
 def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int, *, sync: bool = False) -> None:
     """Write a trial's row and the changes of its state into its folder; nothing where its experiment has none."""
-    (experiment_id,) = connection.execute("SELECT id FROM experiments WHERE key = ?", (key,)).fetchone()
-    (row,) = _rows(connection, _TRIAL, (key, number))
-    moves = [_portable(move) for move in _rows(connection, _MOVES, (key, number))]
-    path = home.trial_rows(experiment_id, number)
-    with suppress(OSError):  # a full disk, say: the store has them
+    with suppress(OSError, TypeError, ValueError):  # as above
+        (experiment_id,) = connection.execute("SELECT id FROM experiments WHERE key = ?", (key,)).fetchone()
+        (row,) = _rows(connection, _TRIAL, (key, number))
+        moves = [_portable(move) for move in reversed(_rows(connection, _MOVES, (key, number)))]
+        path = home.trial_rows(experiment_id, number)
         for folder in (path.parent.parent, path.parent):
             _make(folder, sync=sync)
         _write(path, {**_portable(row), "moves": moves}, sync=sync)
@@ -59,6 +59,12 @@ def read(path: Path) -> Row | None:
         found = files.read_json(path.parent, path.name)
         return found if isinstance(found, dict) else None
     return None
+
+
+def _write_experiment(connection: sqlite3.Connection, home: Home, key: int, *, sync: bool) -> None:
+    (row,) = _rows(connection, _OF_EXPERIMENT, (key,))
+    del row["key"]
+    _write(home.experiment_rows(row["id"]), row, sync=sync)
 
 
 def _rows(connection: sqlite3.Connection, query: str, values: tuple[int, ...]) -> list[Row]:

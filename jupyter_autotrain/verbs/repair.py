@@ -15,7 +15,7 @@ from jupyter_autotrain.client.drafts import no_submitter
 from jupyter_autotrain.client.report_recovery import RestoredReports, restore_reports
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.errors import AutotrainError, ManagerError
+from jupyter_autotrain.errors import AutotrainError, ManagerError, OutdatedError
 from jupyter_autotrain.store import Restored, Store, repair
 from jupyter_autotrain.verbs.context import CommandContext
 
@@ -47,7 +47,7 @@ def repair_store(command: CommandContext) -> None:
     for line in [*lines, *_restored_lines(rows, reports), *_lost_lines(lost, reports)]:
         command.write(f"{line}\n")
     if unfinished:
-        with suppress(ManagerError):
+        with suppress(ManagerError, OutdatedError):
             manager.ensure(home)
 
 
