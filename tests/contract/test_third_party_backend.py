@@ -84,5 +84,5 @@ def test_an_experiment_runs_there_and_everything_comes_home(tmp_path: Path) -> N
     assert [placed.node for placed in trial.placement.nodes] == [node.name]
     directory = home.trial("e1", 1, 1)
     copied = sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if path.is_file())
-    assert copied == ["outputs/made.txt", "outputs/model.pkl", "status.json", "stdout"]
+    assert copied == ["metrics", "outputs/made.txt", "outputs/model.pkl", "status.json", "stdout"]
     assert (directory / "stdout").read_text() == f"{'x' * 100}\n"
