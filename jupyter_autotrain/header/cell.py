@@ -14,7 +14,7 @@ from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, comb
 from jupyter_autotrain.header.flags import Flags, read_line
 from jupyter_autotrain.header.help import default_of, known_keys, written
 from jupyter_autotrain.header.schema import Header
-from jupyter_autotrain.header.secrets import in_comments
+from jupyter_autotrain.header.secrets import DEEPEST, in_comments
 from jupyter_autotrain.header.splitting import missing_rule, split
 from jupyter_autotrain.header.yaml_parts import load, too_long
 
@@ -99,6 +99,8 @@ def from_mapping(settings: Mapping[str, object], context: HeaderContext | None =
 
 def _half_characters(value: object, path: KeyPath) -> Iterator[Fault]:
     """Yield a fault for each text that holds half a character; where it stands is told, not the text."""
+    if len(path) > DEEPEST:
+        return  # a value given in Python may hold itself
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _half_characters(str(key), path)

@@ -9,7 +9,7 @@ from jupyter_autotrain.header.document import Document, Lines
 from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, looks_secret
 
 _SHOWN_NAME = 60
-_DEEPEST = 24
+DEEPEST = 24
 
 
 def in_settings(document: Document) -> Iterator[Fault]:
@@ -68,7 +68,7 @@ def in_comments(lines: Lines) -> Iterator[Fault]:
 
 
 def _texts(value: object, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    if len(path) > _DEEPEST:
+    if len(path) > DEEPEST:
         return  # text is never so deep, and a value given in Python may hold itself
     if isinstance(value, str):
         yield path, value

@@ -92,8 +92,9 @@ class Reporter:
             text = repr(value) if type(value) is float else self._text(name, value)
             if text in {"nan", "inf", "-inf"}:
                 text = self._unusual(name, text)
-            key = self._keys.get(name) or self._key(name)
-            if text is not None and key:
+            if text is None:
+                continue
+            if key := self._keys.get(name) or self._key(name):
                 self._steps[name] = number
                 body.append(f"{key}{text}")
         if body:
