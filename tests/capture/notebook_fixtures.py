@@ -2,9 +2,13 @@
 
 import fractions
 import importlib
+import json
+import os
 import string
+import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +109,19 @@ def write_files(folder, **files):
 def differences_of(book, code, **options):
     """Kind, text and origin of what a trial of a cell does not have as the notebook has it."""
     return [(one.kind, one.text, one.origin) for one in book.capture(code, **options).differences]
+
+
+CAPTURES = """
+import json, sys
+from tests.capture.notebook import Notebook
+cells, code, options = json.loads(sys.argv[1])
+print(json.dumps([one.text for one in Notebook(*cells).capture(code, **options).differences]))
+"""
+
+
+def told_with_hash_seed(hash_seed, cells, code, **options):
+    """What is told of a cell in a process that was started with this `PYTHONHASHSEED`."""
+    command = [sys.executable, "-c", CAPTURES, json.dumps([cells, code, options])]
+    root = Path(__file__).parents[2]
+    environ = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    return json.loads(subprocess.run(command, cwd=root, env=environ, capture_output=True, check=True).stdout)

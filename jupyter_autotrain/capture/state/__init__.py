@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from jupyter_autotrain.capture import pickled_code
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.items import EARLIEST, Item
 from jupyter_autotrain.capture.slice import Slice
@@ -23,14 +25,15 @@ from jupyter_autotrain.capture.state import (
     environment,
     generators,
     hash_order,
-    own_values,
+    own_modules,
     registrations,
     settings,
     signals,
     statements,
+    under_way,
     uses,
 )
-from jupyter_autotrain.capture.state.paths import import_text
+from jupyter_autotrain.capture.state.paths import import_text, top
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +67,10 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
     trees = [code, *(ast.parse(item.text) for item in written), *pickled_code.trees(slice_.values.codes)]
     used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
     _load(trees, written, used, slice_)
-    values = [*own_values.restore_code(found, used)]
-    paths = [path for path, _, _ in values]
+    paths = attributes.restore(found, used, slice_)
     done = [
-        *environment.restore_code(found, slice_.history.cells, trees, statements.aliases_in(trees), options.variables),
+        *environment.restore_code(slice_.history.cells, trees, statements.aliases_in(trees), options.variables),
         *settings.restore_code(found, used),
-        *((item, difference) for _, item, difference in values),
-        *attributes.restore_code(found, used, slice_, paths),
         *calls.restore_code(found, used, slice_, paths),
         *signals.restore_code(slice_),
     ]
@@ -79,8 +79,11 @@ def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> Non
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
-    same_seed = options.seed is None and environment.has_fixed_hashes(found, slice_.history.cells)
+    same_seed = options.seed is None and environment.has_fixed_hashes()
     slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
+    own = [name for name in used.own if top(name) in used.direct]
+    slice_.differences += [_edited(path) for path in own_modules.edited(own)]
+    slice_.differences += under_way.find(slice_.namespace, uses_torch=used.reaches("torch"))
     generators.restore(slice_, used, options.seed, options.trials)
 
 
@@ -94,3 +97,8 @@ def _load(trees: Iterable[ast.Module], written: Iterable[Item], used: uses.UsedL
     text = "\n".join(import_text(name) for name in used.own if name in imported)
     if text:
         slice_.take(Item("modules beside the notebook", "state", text, position=EARLIEST))
+
+
+def _edited(path: Path) -> Difference:
+    text = f"{path.name} as it was imported: trials run it as it is now; reload the module or restart the kernel"
+    return Difference(DifferenceKind.NOT_CARRIED, text)

@@ -18,15 +18,15 @@ from jupyter_autotrain.capture.state import settings
 from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import top
 from jupyter_autotrain.capture.state.repeatable import repeatable
+from jupyter_autotrain.capture.state.statements import CHANGES_A_PART
 from jupyter_autotrain.capture.state.uses import UsedLibraries
 from jupyter_autotrain.core.text_format import cut
 
 _SETS = re.compile(
-    r"set($|_|[A-Z])|use_|enable|disable|register|unregister|configure|config$|reset_|allow_|add_safe_globals$"
-    r"|basicConfig$|captureWarnings$|filterwarnings$|simplefilter$|resetwarnings$|add(Handler|Filter|LevelName)$"
+    r"set($|_|[A-Z])|(set|del)attr$|use_|enable|disable|register|unregister|configure|config$|reset_|allow_|add_safe_globals$"
+    r"|basicConfig$|captureWarnings$|dictConfig$|fileConfig$|add_type$|filterwarnings$|simplefilter$|resetwarnings$|add(Handler|Filter|LevelName)$"
     r"|remove(Handler|Filter)$|pickle$|stack_size$|prefer_|require_"
 )
-_CHANGES_A_PART = frozenset({"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "update"})
 _BY_FULL_NAME = frozenset(
     {"nest_asyncio.apply", "tqdm.auto.tqdm.pandas", "tqdm.tqdm.pandas", "tqdm.notebook.tqdm.pandas"}
 )
@@ -100,7 +100,7 @@ def _changes_a_library(effect: Effect) -> bool:
     owner, _, name = effect.path.rpartition(".")
     if not _is_candidate(effect):
         return False
-    is_part = name in _CHANGES_A_PART and "." in owner and "(" not in owner
+    is_part = name in CHANGES_A_PART and "." in owner and "(" not in owner
     return is_part or bool(_SETS.match(name)) or effect.path in _BY_FULL_NAME
 
 

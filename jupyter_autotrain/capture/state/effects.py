@@ -150,12 +150,20 @@ class _EffectReader:
             path = self._path(target, scope)
             if path and not isinstance(target, ast.Name):
                 self.effects.append(Effect(path, node, target, scope, value))
+            elif isinstance(target, ast.Attribute) and not isinstance(value, ast.Lambda):
+                self._in_loop(node, target, scope)
         inner = list(inner_statements(node))
         local = bound_by([node]) if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith) else set()
         for statement in inner:
             self._statement(statement, replace(scope, own=scope.own | local, blocks=(*scope.blocks, node)))
         if not inner:
             self._bind(node, scope)
+
+    def _in_loop(self, node: ast.stmt, target: ast.Attribute, scope: StatementScope) -> None:
+        """An attribute set on each of several classes: `for cls in (A, B): cls.flag = 1`."""
+        last = "" if scope.in_function else path_of_value(self.namespace.get(root_name(target) or ""))
+        if last and root_name(target) in scope.own:
+            self.effects.append(Effect(f"{last}.setattr", node, target, scope, is_alone=True))
 
     def _bind(self, node: ast.stmt, scope: StatementScope) -> None:
         """A name bound to something else means no module any more; one bound to a part of a library means that."""
@@ -177,6 +185,10 @@ class _EffectReader:
             target, value = patch
             if path := self._path(target, scope):
                 self.effects.append(Effect(path, node, target, scope, value))
+            return
+        if isinstance(call.func, ast.Name) and call.func.id in {"setattr", "delattr"} and call.args:
+            if (owner := self._path(call.args[0], scope)) and not isinstance(call.args[-1], ast.Lambda):
+                self.effects.append(Effect(f"{owner}.{call.func.id}", node, call, scope, is_alone=True))
             return
         path = self._path(call.func, scope)
         is_followed = self._follow(call.func, path, scope)

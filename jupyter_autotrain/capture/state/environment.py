@@ -1,37 +1,36 @@
-"""Variables of the environment that cells set, and those that the cell's code reads by name."""
+"""Variables of the environment that this process was not started with, and those that the cell's code reads by name."""
 
 from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import FIRST, Item
-from jupyter_autotrain.capture.state.effects import Effect
 from jupyter_autotrain.capture.state.paths import path_of
-from jupyter_autotrain.capture.syntax.cells import Cell
-from jupyter_autotrain.core import environment
+from jupyter_autotrain.capture.syntax.cells import Cell, python_tree
+from jupyter_autotrain.core import environment, system
 from jupyter_autotrain.core.text_format import cut
 
-_MAGIC = re.compile(r"^\s*%(?:set_)?env[ \t]+([A-Za-z_]\w*)[ \t]*[= \t][ \t]*\S", re.MULTILINE)
-_OF_A_PLACE = ("PATH", "HOME", "PYTHON*", "LD_*", "VIRTUAL_ENV", "JUPYTER_*", "JPY_*", "MPLBACKEND")
+_OF_A_PLACE = (
+    "PATH", "HOME", "PYTHON*", "LD_*", "VIRTUAL_ENV", "JUPYTER_*", "JPY_*", "IPYTHONDIR", "MPLBACKEND", "PYTEST_*",
+    "TERM", "PAGER", "GIT_PAGER", "CLICOLOR*", "FORCE_COLOR", "PYDEVD_*",
+)  # fmt: skip
+"""What belongs to a machine, or is set by a kernel for what it starts."""
 _SHOWN = 80
 
 
 def restore_code(
-    effects: Sequence[Effect], cells: Iterable[Cell], trees: Sequence[ast.Module], aliases: dict[str, str],
-    given: Collection[str],
-) -> Iterator[tuple[Item | None, Difference | None]]:  # fmt: skip
+    cells: Sequence[Cell], trees: Sequence[ast.Module], aliases: dict[str, str], given: Collection[str]
+) -> Iterator[tuple[Item | None, Difference | None]]:
     """What sets the notebook's variables again, and the differences of those that stay here.
 
     A variable that the trial has already, from the header or because it is always passed on, is left as it is.
 
     Args:
-        effects: What the cells did.
         cells: The executed cells.
         trees: The code that travels.
         aliases: The full names of what it imports.
@@ -39,8 +38,8 @@ def restore_code(
     """
     here = dict(os.environ)
     passed = environment.passed(os.environ)
-    found = {**_set_by_magic(cells), **_set_by(effects)}
-    origins = {name: label for name, label in found.items() if name in here and not _fits(name, (*_OF_A_PLACE, *given))}
+    fresh = {name: _origin(name, cells) for name in changed() if not _fits(name, (*_OF_A_PLACE, *given))}
+    origins = {name: origin for name, origin in fresh.items() if origin}
     secret = set(environment.held_back(here, origins))
     for name in sorted(secret & set(origins)):
         yield None, Difference(DifferenceKind.NOT_CARRIED, _ask_for(name, is_secret=True), origins[name])
@@ -52,18 +51,36 @@ def restore_code(
     if values:
         lines = [_line(name, value, is_passed=name in passed) for name, value in values.items()]
         yield Item("environment", "state", "\n".join(lines), position=FIRST), None
-    for name in sorted(_asked_for(trees, aliases) & set(here) - set(passed) - set(origins)):
+    asked = _asked_for(trees, aliases)
+    for name in sorted(asked & set(here) - set(passed) - set(origins)):
         if not _fits(name, given):
             is_secret = name in environment.held_back(here, [name])
             yield None, Difference(DifferenceKind.NOT_CARRIED, _ask_for(name, is_secret=is_secret))
+    if others := sorted(set(fresh) - set(origins) - set(passed) - asked):
+        text = f"variables that no cell names: write `pass_env: [{', '.join(others)}]` in the header"
+        yield None, Difference(DifferenceKind.NOT_CARRIED, text)
 
 
-def has_fixed_hashes(effects: Sequence[Effect], cells: Iterable[Cell]) -> bool:
+def changed() -> list[str]:
+    """The variables that are set here and that this process was not started with, or not so."""
+    try:
+        started = set(system.environment(os.getpid()))
+    except OSError:
+        return []  # it cannot be looked at
+    return [name for name, value in os.environ.items() if os.fsencode(f"{name}={value}") not in started]
+
+
+def has_fixed_hashes() -> bool:
     """Whether the kernel was started with the `PYTHONHASHSEED` that trials get; set later, it changes no hash here."""
     if not sys.flags.hash_randomization and os.environ.get("PYTHONHASHSEED", "0") == "0":
         return True
-    is_set_here = "PYTHONHASHSEED" in {**_set_by_magic(cells), **_set_by(effects)}
-    return os.environ.get("PYTHONHASHSEED", "random").isdigit() and not is_set_here
+    return os.environ.get("PYTHONHASHSEED", "random").isdigit() and "PYTHONHASHSEED" not in changed()
+
+
+def _origin(name: str, cells: Sequence[Cell]) -> str:
+    """The last cell that ran here and names a variable."""
+    naming = (cell for cell in reversed(cells) if name in cell.source and python_tree(cell.source) is not None)
+    return next((cell.label for cell in naming), "")
 
 
 def _line(name: str, value: str, *, is_passed: bool) -> str:
@@ -80,29 +97,6 @@ def _ask_for(name: str, *, is_secret: bool) -> str:
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _set_by_magic(cells: Iterable[Cell]) -> dict[str, str]:
-    """Variables that lines such as `%env NAME=value` set, each with its cell."""
-    return {name: cell.label for cell in cells if "env" in cell.source for name in _MAGIC.findall(cell.source)}
-
-
-def _set_by(effects: Iterable[Effect]) -> dict[str, str]:
-    """Variables that code sets by name, each with its cell."""
-    return {name: effect.scope.label for effect in effects for name in _names(effect)}
-
-
-def _names(effect: Effect) -> Iterator[str]:
-    target = effect.target
-    if isinstance(target, ast.Subscript) and effect.path.startswith("os.environ["):
-        yield from _text(target.slice)
-    elif isinstance(target, ast.Call) and effect.path == "os.environ.setdefault" and target.args:
-        yield from _text(target.args[0])
-    elif isinstance(target, ast.Call) and effect.path == "os.environ.update":
-        yield from (keyword.arg for keyword in target.keywords if keyword.arg)
-        for given in target.args:
-            for key in given.keys if isinstance(given, ast.Dict) else ():
-                yield from _text(key)
 
 
 def _asked_for(trees: Iterable[ast.Module], aliases: dict[str, str]) -> set[str]:

@@ -38,7 +38,7 @@ def _numpy(random: ModuleType) -> _States:
 
 def _torch(torch: ModuleType) -> _States:
     # A GPU that nothing has used yet starts from the seed; asking for its state would start it here.
-    yield f"{{m}}.manual_seed({torch.initial_seed()})", None
+    yield "{m}.manual_seed({s})", torch.initial_seed()
     yield "{m}.set_rng_state({s})", torch.get_rng_state()
     if torch.cuda.is_initialized():
         text = "[{m}.cuda.set_rng_state(*one) for one in zip({s}, range({m}.cuda.device_count()))]"
@@ -84,7 +84,7 @@ def _line(slice_: Slice, name: str, read: Callable[[ModuleType], _States], *, is
     """
     calls = list[str]()
     for call, state in read(sys.modules[name]):
-        file = f"__random_numbers_{len(slice_.values.files)}__"
+        file = f"__generator_{len(slice_.values.files)}__"
         if state is not None:
             slice_.values.files[file] = pickle.dumps(state)
         calls.append(call.replace("{s}", f'__autotrain_data__("{file}")'))

@@ -6,6 +6,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
+from pathlib import Path
 from types import ModuleType
 
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
@@ -25,6 +27,7 @@ _PRINTING = {
 _DECIMAL = {"prec": 28, "rounding": "ROUND_HALF_EVEN", "Emin": -999999, "Emax": 999999, "capitals": 1, "clamp": 0}
 _TRAPS = frozenset({"DivisionByZero", "InvalidOperation", "Overflow"})
 _LOCALES = ("LC_COLLATE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME")
+_OF_PANDAS = ("pandas.set_option", "pandas.reset_option", "pandas.option_context")
 _SHOWN = 80
 
 
@@ -43,6 +46,18 @@ class LibrarySetting:
     setters: tuple[str, ...]
     read: Callable[[ModuleType], Iterator[str]]
     is_for_all: bool = False
+
+
+def plain(library: str, getter: str, setter: str, default: object, *, is_for_all: bool = False) -> LibrarySetting:
+    """A setting with one value: what gives it, or holds it, and the function that sets it."""
+
+    def read(module: ModuleType) -> Iterator[str]:
+        now = attrgetter(getter)(module)
+        value = now() if callable(now) else now
+        if value != default:
+            yield f"{{m}}.{setter}({value!r})"
+
+    return LibrarySetting(library, (f"{library}.{setter}",), read, is_for_all)
 
 
 def _numpy_errors(numpy: ModuleType) -> Iterator[str]:
@@ -78,16 +93,6 @@ def _decimal(decimal: ModuleType) -> Iterator[str]:
             yield f"{{m}}.getcontext().traps[{{m}}.{signal.__name__}] = {bool(is_trapped)}"
 
 
-def _recursion(system: ModuleType) -> Iterator[str]:
-    if (limit := system.getrecursionlimit()) != 1000:
-        yield f"{{m}}.setrecursionlimit({limit})"
-
-
-def _digits(system: ModuleType) -> Iterator[str]:
-    if (limit := system.get_int_max_str_digits()) != system.int_info.default_max_str_digits:
-        yield f"{{m}}.set_int_max_str_digits({limit})"
-
-
 def _collector(gc: ModuleType) -> Iterator[str]:
     if not gc.isenabled():
         yield "{m}.disable()"
@@ -105,30 +110,36 @@ def _start_method(multiprocessing: ModuleType) -> Iterator[str]:
         yield f"{{m}}.set_start_method({method!r}, force=True)"
 
 
-def _socket(socket: ModuleType) -> Iterator[str]:
-    if (timeout_s := socket.getdefaulttimeout()) is not None:
-        yield f"{{m}}.setdefaulttimeout({timeout_s!r})"
-
-
-def _csv(csv: ModuleType) -> Iterator[str]:
-    if (limit := csv.field_size_limit()) != 128 * 1024:
-        yield f"{{m}}.field_size_limit({limit})"
+def _arguments(system: ModuleType) -> Iterator[str]:
+    """The arguments of the program, unless they are still those that this kernel was started with."""
+    name, *given = system.argv or [""]
+    started = {part for word in system.orig_argv for part in (word, Path(word).stem)}
+    is_own = {name, Path(name).stem, Path(name).parent.name} & started
+    is_same = is_own and given == system.orig_argv[len(system.orig_argv) - len(given) :]
+    if not is_same and (Path(name).stem, given[:1]) != ("ipykernel_launcher", ["-f"]):
+        yield f"{{m}}.argv[:] = {system.argv!r}"
 
 
 SETTINGS = (
-    LibrarySetting("sys", ("sys.setrecursionlimit",), _recursion, is_for_all=True),
-    LibrarySetting("sys", ("sys.set_int_max_str_digits",), _digits, is_for_all=True),
+    plain("sys", "getrecursionlimit", "setrecursionlimit", 1000, is_for_all=True),
+    LibrarySetting("sys", ("sys.argv",), _arguments, is_for_all=True),
     LibrarySetting("gc", ("gc.enable", "gc.disable"), _collector, is_for_all=True),
     LibrarySetting("locale", ("locale.setlocale",), _locale, is_for_all=True),
-    LibrarySetting("socket", ("socket.setdefaulttimeout",), _socket, is_for_all=True),
+    plain("sys", "getswitchinterval", "setswitchinterval", 0.005, is_for_all=True),
+    plain("sys", "get_int_max_str_digits", "set_int_max_str_digits", 4300, is_for_all=True),
+    plain("socket", "getdefaulttimeout", "setdefaulttimeout", None, is_for_all=True),
+    plain("logging", "root.manager.disable", "disable", 0),
     LibrarySetting(
         "multiprocessing", ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"), _start_method
     ),
-    LibrarySetting("csv", ("csv.field_size_limit",), _csv),
+    plain("csv", "field_size_limit", "field_size_limit", 128 * 1024),
     LibrarySetting("decimal", ("decimal.getcontext()", "decimal.setcontext"), _decimal),
     LibrarySetting("numpy", ("numpy.seterr",), _numpy_errors),
     LibrarySetting("numpy", ("numpy.set_printoptions",), _numpy_printing),
+    plain("numpy", "getbufsize", "setbufsize", 8192),
     LibrarySetting("sklearn", ("sklearn.set_config",), _sklearn),
+    plain("torch", "is_grad_enabled", "set_grad_enabled", True),
+    plain("torch", "get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
     *(LibrarySetting("torch", setters, read) for setters, read in tensors.SETTINGS),
     LibrarySetting("matplotlib", plotting.SETTERS, plotting.read),
 )
@@ -154,9 +165,20 @@ def restore_code(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tup
         yield item, Difference(DifferenceKind.REPLAYED, shown, last.scope.label) if last else None
 
 
+def options_of_pandas() -> Iterator[tuple[str, object]]:
+    """The full name and value of each that is not as pandas sets it."""
+    known = getattr(sys.modules.get("pandas._config.config"), "_registered_options", {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some are deprecated
+        now = {key: sys.modules["pandas"].get_option(key) for key in known}
+    for key, value in now.items():
+        if value is not known[key].defval and value != known[key].defval:
+            yield f"pandas.options.{key}", value
+
+
 def covers(effect: Effect) -> bool:
     """Whether a call or assignment sets something that is read live."""
-    return any(effect.path.startswith(setting.setters) for setting in SETTINGS)
+    return effect.path.startswith(_OF_PANDAS) or any(effect.path.startswith(one.setters) for one in SETTINGS)
 
 
 def _statements(setting: LibrarySetting, module: ModuleType) -> list[str]:

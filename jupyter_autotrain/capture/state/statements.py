@@ -7,6 +7,11 @@ from collections.abc import Iterable, Iterator
 
 from jupyter_autotrain.capture.syntax.scopes import imported_name, star_names
 
+CHANGES_A_PART = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
+)
+"""Methods that change a container."""
+
 
 def aliases_in(trees: Iterable[ast.AST]) -> dict[str, str]:
     """The full names of everything that some code imports, wherever in it."""

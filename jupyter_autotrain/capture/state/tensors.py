@@ -20,20 +20,24 @@ def _device(torch: ModuleType) -> Iterator[str]:
         yield f"{{m}}.set_default_device({str(device)!r})"
 
 
-def _gradients(torch: ModuleType) -> Iterator[str]:
-    if not torch.is_grad_enabled():
-        yield "{m}.set_grad_enabled(False)"
-
-
 def _deterministic(torch: ModuleType) -> Iterator[str]:
     if torch.are_deterministic_algorithms_enabled():
         only_warns = torch.is_deterministic_algorithms_warn_only_enabled()
         yield f"{{m}}.use_deterministic_algorithms(True, warn_only={only_warns})"
 
 
-def _precision(torch: ModuleType) -> Iterator[str]:
-    if (precision := torch.get_float32_matmul_precision()) != "highest":
-        yield f"{{m}}.set_float32_matmul_precision({precision!r})"
+def _autocast(torch: ModuleType) -> Iterator[str]:
+    for device in ("cpu", "cuda"):
+        if torch.is_autocast_enabled(device):
+            dtype = str(torch.get_autocast_dtype(device)).replace("torch", "{m}", 1)
+            yield f"{{m}}.set_autocast_dtype({device!r}, {dtype})"
+            yield f"{{m}}.set_autocast_enabled({device!r}, True)"
+
+
+def _inference(torch: ModuleType) -> Iterator[str]:
+    if torch.is_inference_mode_enabled():
+        yield "{m}.inference_mode_here = {m}.inference_mode()"  # it ends with its object
+        yield "{m}.inference_mode_here.__enter__()"
 
 
 def _anomaly(torch: ModuleType) -> Iterator[str]:
@@ -58,9 +62,9 @@ def _printing(torch: ModuleType) -> Iterator[str]:
 SETTINGS: tuple[tuple[tuple[str, ...], Callable[[ModuleType], Iterator[str]]], ...] = (
     (("torch.set_default_dtype", "torch.set_default_tensor_type"), _dtype),
     (("torch.set_default_device",), _device),
-    (("torch.set_grad_enabled",), _gradients),
     (("torch.use_deterministic_algorithms", "torch.set_deterministic"), _deterministic),
-    (("torch.set_float32_matmul_precision",), _precision),
+    (("torch.autocast", "torch.amp.autocast", "torch.set_autocast"), _autocast),
+    (("torch.inference_mode",), _inference),
     (("torch.autograd.set_detect_anomaly",), _anomaly),
     (
         ("torch.backends.cudnn.deterministic", "torch.backends.cudnn.benchmark", "torch.backends.cudnn.enabled"),

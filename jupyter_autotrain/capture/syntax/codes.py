@@ -78,8 +78,13 @@ def _held(item: object) -> list[object]:
 
 def has_globals(function: FunctionType, namespace: Mapping[str, object]) -> bool:
     """Whether a function reads the notebook's globals, or those of the module that `namespace` is a copy of."""
+    return id(function.__globals__) in own_globals(namespace)
+
+
+def own_globals(namespace: Mapping[str, object]) -> tuple[int, int]:
+    """The identities of the notebook's globals, and of those of the module that `namespace` is a copy of."""
     module = sys.modules.get(str(namespace.get("__name__")))
-    return function.__globals__ is namespace or function.__globals__ is getattr(module, "__dict__", None)
+    return id(namespace), id(getattr(module, "__dict__", namespace))
 
 
 def cell_content(cell: CellType) -> object:

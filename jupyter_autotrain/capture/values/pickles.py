@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType
@@ -17,6 +18,7 @@ from jupyter_autotrain.capture.values.memory import ArrayMemory
 from jupyter_autotrain.capture.values.pickler import PickleContext
 from jupyter_autotrain.capture.values.stream import ByteBudget, LimitError, PickleStream
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
+from jupyter_autotrain.core.sizes import format_bytes
 
 _NOTHING = Pickled()
 
@@ -79,6 +81,18 @@ class PickledValues:
             others = pickled.refers - owners([name])
             called = (n for n in others if sources.runs_when_unpickled(self._live.get(n)))
             item.called = frozenset(called)
+
+    def forget_refused(self, name: str, most_bytes: int) -> str:
+        """Forget a value that cannot travel or is bigger than `most_bytes`, and give why; "" for any other."""
+        size_bytes = max(self.too_big.get(name, 0), len(self.pickles[name].content))
+        refused = {path: why for path, why in self.refused.items() if re.split(r"[.[]", path)[0] == name}
+        if size_bytes <= most_bytes and not refused:
+            return ""
+        self.refused = {path: why for path, why in self.refused.items() if path not in refused}
+        self._budget.kept_bytes -= len(self.pickles.pop(name).content)
+        if name in self.too_big:
+            self.too_big.clear()
+        return next(iter(refused.values()), f"{format_bytes(size_bytes)} of data")
 
     def _pickled(self, name: str) -> Pickled:
         value = self._live.get(name)

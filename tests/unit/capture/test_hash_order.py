@@ -5,6 +5,7 @@ import ast
 import pytest
 
 from jupyter_autotrain.capture.state import hash_order
+from tests.capture.notebook_fixtures import told_with_hash_seed
 
 NAMES = {
     "words": ["a", "b"], "vocabulary": {"a", "b"}, "numbers": [3, 1], "few": {3, 1}, "table": {"a": 1}, "k": 3,
@@ -44,11 +45,9 @@ def test_a_cell_that_looks_at_no_order_is_not_told(code):
     assert list(hash_order.find([ast.parse(code)], NAMES)) == []
 
 
-def test_nothing_is_told_where_the_kernel_itself_has_that_hash_seed(notebook, monkeypatch):
-    monkeypatch.setenv("PYTHONHASHSEED", "5")
-    book = notebook("words = ['a', 'b']")
-    assert book.capture("labels = list(set(words))").differences == ()
-    assert len(book.capture("labels = list(set(words))", seed=3).differences) == 1
+def test_nothing_is_told_where_the_kernel_itself_has_that_hash_seed():
+    assert told_with_hash_seed("5", ["words = ['a', 'b']"], "labels = list(set(words))") == []
+    assert len(told_with_hash_seed("5", ["words = ['a', 'b']"], "labels = list(set(words))", seed=3)) == 1
 
 
 def test_a_hash_seed_that_a_cell_sets_comes_too_late_for_the_kernel(notebook, monkeypatch):

@@ -21,9 +21,9 @@ def test_what_was_set_back_is_not_told(notebook):
 
 
 def test_what_cannot_be_written_again_is_told_by_name(notebook):
-    book = notebook("import string", "string.THING = object()")
+    book = notebook("import string", "import threading\nstring.THING = threading.Lock()")
     assert differences_of(book, "print(string)") == [
-        (DifferenceKind.NOT_CARRIED, "string.THING, set here: set it in the cell", "cell [2]")
+        (DifferenceKind.NOT_CARRIED, "string.THING, a lock: set it in the cell", "cell [2]")
     ]
 
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.capture.notebook_fixtures import told_with_hash_seed
+
 NODE = """\
 class Node:
     def __init__(self, parents=()):
@@ -12,13 +14,12 @@ node = Node((Node(), Node()))
 """
 
 
-def test_addresses_order_a_set_also_where_the_hash_seed_is_fixed(notebook, monkeypatch):
-    monkeypatch.setenv("PYTHONHASHSEED", "1")
-    by_attribute = notebook(NODE.format(kept="set(parents)"))
-    assert any("self.parents" in one.text for one in by_attribute.capture("visited = node.visit()").differences)
-    by_name = notebook("class Node:\n    pass\nnodes = {Node(), Node()}\nwords = {'a', 'b'}")
-    assert any("nodes" in one.text for one in by_name.capture("print(list(nodes))").differences)
-    assert not by_name.capture("print(list(words))").differences
+def test_addresses_order_a_set_also_where_the_hash_seed_is_fixed():
+    by_attribute = told_with_hash_seed("1", [NODE.format(kept="set(parents)")], "visited = node.visit()")
+    assert any("self.parents" in text for text in by_attribute)
+    by_name = ["class Node:\n    pass\nnodes = {Node(), Node()}\nwords = {'a', 'b'}"]
+    assert any("nodes" in text for text in told_with_hash_seed("1", by_name, "print(list(nodes))"))
+    assert told_with_hash_seed("1", by_name, "print(list(words))") == []
 
 
 @pytest.mark.parametrize(
