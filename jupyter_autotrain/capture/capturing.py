@@ -101,7 +101,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         pickled = pickled_code.definitions(slice_.values.codes)
         whole = pickled_code.appended(tree_, script.source_map, pickled, cells)
         found = _files(whole, slice_, data, cwd, patterns)
-        fresh = unnamed.in_pickles(script.text, found.all, slice_)
+        fresh = unnamed.in_pickles(found.all, slice_)
         if not fresh:
             break
         unnamed_ |= fresh
@@ -159,7 +159,7 @@ def _items(
         )
         slice_.follow(names)
         slice_.include(unnamed_)
-        while more := unnamed.found(code.text, slice_):
+        while more := unnamed.reached(code.text, slice_):
             slice_.include(more)
         state.restore_code(slice_, code.tree, given)
         slice_.finish()

@@ -14,10 +14,12 @@ from jupyter_autotrain.capture.slice import Slice
 
 _LISTS = b"__subclasses__"
 _PATH = re.compile(rb"\b__main__\.([A-Za-z_]\w*)", re.ASCII)
-_UNPICKLES = re.compile(r"\b(?:load\w*|read_pickle|Unpickler)\(")
+_PICKLES = (b"\x80", b"PK")
+"""What a pickle begins with, and an archive of torch."""
+_READ_BYTES = 64 << 20
 
 
-def found(code: str, slice_: Slice) -> set[str]:
+def reached(code: str, slice_: Slice) -> set[str]:
     """Return the notebook's definitions that the code or the data of a trial reach, but that are not captured yet.
 
     Args:
@@ -26,8 +28,8 @@ def found(code: str, slice_: Slice) -> set[str]:
     """
     texts = [code.encode(), *(item.text.encode() for item in slice_.items.values() if item.how == "source")]
     texts += [pickled.content for pickled in slice_.values.pickles.values()]
-    reached = b"\n".join(text for text in texts if b"__main__." in text)
-    paths = {path.decode() for path in _PATH.findall(reached)}
+    joined = b"\n".join(text for text in texts if b"__main__." in text)
+    paths = {path.decode() for path in _PATH.findall(joined)}
     named = {path for path in paths if sources.is_definition(slice_.namespace.get(path), slice_.home)}
     listed = _subclasses(slice_) if any(_LISTS in text for text in texts) else set[str]()
     return (named | listed) - set(slice_.items)
@@ -44,26 +46,23 @@ def _listed(cls: type) -> list[type]:
     return type.__subclasses__(cls)
 
 
-def in_pickles(script: str, files: Iterable[Path], slice_: Slice) -> set[str]:
-    """Return the notebook's definitions that files and bytes of a trial name, where its code reads pickles.
+def in_pickles(files: Iterable[Path], slice_: Slice) -> set[str]:
+    """Return the notebook's definitions that pickles among the files and the bytes of a trial name.
 
-    A pickle names a class by its module and its name. Whatever holds both texts is taken for one.
+    A pickle names a class by its module and its name: what holds both texts is taken to do so.
 
     Args:
-        script: The code.
         files: The files.
         slice_: The captured names; those are left out.
     """
-    if not _UNPICKLES.search(script):
-        return set()
     values = slice_.namespace.items()
     names = {name for name, value in values if sources.is_definition(value, slice_.home)} - set(slice_.items)
     captured = (slice_.namespace.get(name) for name in slice_.values.pickles)
     contents = (value for value in captured if isinstance(value, bytes | bytearray))
     found = set[str]()
     for content in chain(contents, _contents(files)):
-        if content.find(slice_.home.encode()) >= 0:
-            found |= {name for name in names if content.find(name.encode()) >= 0}
+        if content[:2].startswith(_PICKLES) and content.find(slice_.home.encode(), 0, _READ_BYTES) >= 0:
+            found |= {name for name in names if content.find(name.encode(), 0, _READ_BYTES) >= 0}
     return found
 
 

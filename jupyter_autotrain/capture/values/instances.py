@@ -125,8 +125,8 @@ def _by_itself(value: object, _home: str) -> ReducedValue:
     reduced: tuple[Any, ...] | str = value.__reduce_ex__(_PROTOCOL)
     if isinstance(reduced, str):
         raise UnpicklableError(f"it gives only a name of this notebook, {reduced}")
-    is_plain = len(reduced) == 5 and reduced[2] is not None and not _defines(type(value).__mro__, "__setstate__")
-    return (*reduced, _FILL) if is_plain else reduced
+    is_new = reduced[0] is copyreg.__newobj__ and reduced[2] is not None  # type: ignore[attr-defined]  # it is there
+    return (*reduced, _FILL) if is_new and not _defines(type(value).__mro__, "__setstate__") else reduced
 
 
 def _filled_where_shared(value: object, home: str) -> ReducedValue:

@@ -35,7 +35,7 @@ def fill(made: Any, state: Any) -> None:  # noqa: ANN401 - any instance
     Its `__dict__` is the very one of the state: others may hold it too.
     """
     attributes, slots = state if isinstance(state, tuple) else (state, None)
-    if attributes is not None:
+    if attributes is not None and type(made).__dictoffset__:
         object.__setattr__(made, "__dict__", attributes)
     for name, value in (slots or {}).items():
         object.__setattr__(made, name, value)
