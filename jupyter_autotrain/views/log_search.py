@@ -19,6 +19,7 @@ from jupyter_autotrain.views.terminal_text import rendered
 
 MOST_CHARACTERS: Final = 200  # of what is looked for
 MOST_MATCHES: Final = 100_000
+NOTHING_FOUND: Final[JsonObject] = {"total": 0, "match": 0, "text": "", "left_out": "", "place": 0}
 _LINES_AROUND: Final = 100
 _SHOWN_BYTES: Final = 32_768  # before and after the match
 _BLOCK_BYTES: Final = 1 << 20
@@ -64,16 +65,15 @@ def search_json(directory: Path, stream: str, text: str, match: int) -> JsonObje
         OSError: Something lies there that is no regular file.
     """
     pattern = re.compile(re.escape(text), re.IGNORECASE)
-    nothing: JsonObject = {"total": 0, "match": 0, "text": "", "left_out": "", "place": 0}
     try:
         file = files.open_regular(directory, stream)
     except OSError as error:
         if files.is_absent(error):
-            return nothing
+            return NOTHING_FOUND
         raise
     with file:
         found = _all_matches(file, text, pattern)
-        return _shown(file, pattern, found, min(match, found.total)) if found.total else nothing
+        return _shown(file, pattern, found, min(match, found.total)) if found.total else NOTHING_FOUND
 
 
 def _all_matches(file: BinaryIO, text: str, pattern: re.Pattern[str]) -> _Matches:

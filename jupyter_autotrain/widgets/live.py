@@ -1,8 +1,10 @@
 """The live view: an anywidget that shows one experiment from the store.
 
-From the front end: `attach` (seq: its newest frame), `log` (trial, stream, rank), `picture` (trial, attempt, name),
-`stop` (trials: null for all). To the front end: `frame` (see `views.feed`), `log` (trial, stream, rank, text, left_out:
-what is before the text), `picture` (with its bytes), `receipt` (text, trials).
+From the front end: `attach` (seq: its newest frame), `picture` (trial, attempt, name), `stop` (trials: null for all);
+about a log (trial, attempt: 0 for the present one, stream, rank): `log` to follow it, `search` (query, match: its
+number), `download`. To the front end: `frame` (see `views.feed`), `picture` (with its bytes), `receipt` (text, trials);
+about a log: `log` (text, left_out: what is before the text), `found` (see `views.log_search`), `file` (name, with its
+bytes; or text: why there are none).
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -18,15 +21,14 @@ import anywidget
 import traitlets
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import snapshot
+from jupyter_autotrain.views.log_requests import LogRequest
 from jupyter_autotrain.views.sender import FeedSender
 from jupyter_autotrain.widgets.comm_context import comm_context
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
-_STREAMS: Final = ("stdout", "stderr")
 
 
 class LiveView(anywidget.AnyWidget):
@@ -91,6 +93,8 @@ class LiveView(anywidget.AnyWidget):
             threading.Thread(target=self._stop, args=(trials,), name="autotrain-stop", daemon=True).start()
         elif kind == "log":
             self._follow_log(content)
+        elif kind in {"search", "download"}:
+            threading.Thread(target=self._answer_log, args=(content,), name="autotrain-log", daemon=True).start()
         elif kind == "picture":
             self._send_picture(content)
         elif kind == "attach" and content.get("seq") != self._sender.seq:
@@ -103,17 +107,21 @@ class LiveView(anywidget.AnyWidget):
             self._send_message(message, [data])
 
     def _follow_log(self, content: Mapping[str, Any]) -> None:
-        stream = content.get("stream")
-        trial = content.get("trial")
-        rank = content.get("rank", 0)
-        if stream not in _STREAMS or not isinstance(trial, int) or not isinstance(rank, int):
-            return
-        try:
-            self._experiment.check_rank(rank)
-            path = self._experiment.directory(trial) / wire.stream_of_rank(stream, rank)
-        except AutotrainError:
-            return
-        self._sender.follow_log({"trial": trial, "stream": stream, "rank": rank}, path)
+        with suppress(AutotrainError):
+            log = LogRequest.of(self._experiment, content)
+            if log is not None:
+                self._sender.follow_log(log.json, log.path)
+
+    def _answer_log(self, content: Mapping[str, Any]) -> None:
+        with suppress(AutotrainError):
+            log = LogRequest.of(self._experiment, content)
+            if log is None:
+                return
+            if content.get("kind") == "download":
+                message, data = log.as_file()
+                self._send_message(message, [data])
+            elif (found := log.found(content)) is not None:
+                self._send_message(found, [])
 
     def _stop(self, trials: list[int] | None) -> None:
         try:

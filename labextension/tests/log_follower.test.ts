@@ -6,7 +6,7 @@ import { LogFollower, lastLines, terminalText } from '../src/home/log_follower';
 import type { LogTail } from '../widgets/lib/frames';
 import { Clock, turn } from './fakes';
 
-const CHOICE = { trial: 1, stream: 'stdout', rank: 0 };
+const CHOICE = { trial: 1, attempt: 0, stream: 'stdout', rank: 0 };
 
 function windowOf(text: string, begin: number, changes: Partial<LogWindow> = {}): LogWindow {
   const end = begin + text.length;

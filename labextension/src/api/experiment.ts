@@ -1,10 +1,10 @@
 /** Operations on one experiment: its details, trials, curves, logs, pictures and reasons. */
 
-import type { Json } from '../../widgets/lib/frames';
+import type { Json, LogChoice, LogMatch } from '../../widgets/lib/frames';
 import type { PictureName } from '../../widgets/lib/images';
 import type { View } from '../../widgets/plan/view';
 import type { Experiment } from './experiments';
-import { request, requestBytes } from './request';
+import { pageUrl, request, requestBytes } from './request';
 
 export interface Resources {
   cpus: number | null;
@@ -69,10 +69,7 @@ export interface SeriesQuery {
   maxPoints: number;
 }
 
-export interface LogQuery {
-  trial: number;
-  stream: string;
-  rank: number;
+export interface LogQuery extends LogChoice {
   /** Undefined: the end of it. */
   beginBytes: number | undefined;
 }
@@ -133,9 +130,30 @@ export async function showSeries(
   return ((await request(pathOf(id, '/series'), { query })) as { curves: CurveRows[] }).curves;
 }
 
-export async function showLog(id: string, { trial, stream, rank, beginBytes }: LogQuery): Promise<LogWindow> {
-  const query = { stream, rank, begin_bytes: beginBytes ?? -1 };
-  return (await request(pathOf(id, `/trials/${trial}/log`), { query })) as LogWindow;
+export async function showLog(id: string, { beginBytes, ...choice }: LogQuery): Promise<LogWindow> {
+  const query = { ...streamOf(choice), begin_bytes: beginBytes ?? -1 };
+  return (await request(pathOf(id, `/trials/${choice.trial}/log`), { query })) as LogWindow;
+}
+
+/** One match of a text in all of a log. @param match Which, from 1 on. */
+export async function searchLog(
+  id: string,
+  choice: LogChoice,
+  text: string,
+  match: number,
+): Promise<Omit<LogMatch, keyof LogChoice | 'query'>> {
+  const query = { ...streamOf(choice), text, match };
+  const path = pathOf(id, `/trials/${choice.trial}/log/matches`);
+  return (await request(path, { query })) as Omit<LogMatch, keyof LogChoice | 'query'>;
+}
+
+/** Where a browser gets all of a log as a file. */
+export function logFileUrl(id: string, choice: LogChoice): string {
+  return pageUrl(pathOf(id, `/trials/${choice.trial}/log/file`), streamOf(choice));
+}
+
+function streamOf({ attempt, stream, rank }: LogChoice): { attempt: number; stream: string; rank: number } {
+  return { attempt, stream, rank };
 }
 
 export async function listPictures(id: string): Promise<PictureName[]> {

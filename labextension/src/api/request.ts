@@ -53,12 +53,10 @@ export async function requestBytes(path: string): Promise<{ type: string; bytes:
 
 async function send(path: string, { method, query, body }: Request): Promise<Response> {
   const settings = ServerConnection.makeSettings();
-  const parameters = Object.entries(query ?? {}).map(([name, value]) => [name, String(value)]);
-  const url = `${URLExt.join(settings.baseUrl, API)}/${path}`;
+  const url = urlOf(settings, path, query ?? {});
   const init: RequestInit = { method: method ?? 'GET' };
   if (body) init.body = JSON.stringify(body);
-  const search = URLExt.objectToQueryString(Object.fromEntries(parameters) as Record<string, string>);
-  const answer = await reached(url + (parameters.length ? search : ''), init, settings);
+  const answer = await reached(url, init, settings);
   if (answer.ok) return answer;
   throw new Refusal((await problemOf(answer)) || noReason(answer), answer.status);
 }
@@ -91,10 +89,32 @@ function noReason({ status, statusText }: Response): string {
   return `${found} without a reason. Look whether it runs, then load the page again.`;
 }
 
+/** Where a browser gets what an operation answers, without a script: with the token, where one is used. */
+export function pageUrl(path: string, query: Record<string, string | number>): string {
+  const settings = ServerConnection.makeSettings();
+  return urlOf(settings, path, { ...query, ...tokenOf(settings) });
+}
+
+function urlOf(
+  { baseUrl }: ServerConnection.ISettings,
+  path: string,
+  query: Record<string, string | number>,
+): string {
+  const texts = Object.entries(query).map(([name, value]) => [name, String(value)] as const);
+  const search = texts.length > 0 ? URLExt.objectToQueryString(Object.fromEntries(texts)) : '';
+  return `${URLExt.join(baseUrl, API)}/${path}${search}`;
+}
+
 /** Where the socket of changes is; `since` is the id up to which all is known, undefined: up to now. */
 export function changesUrl(since: number | undefined): string {
   const settings = ServerConnection.makeSettings();
-  const token = settings.appendToken && settings.token ? { token: settings.token } : {};
   const from = since === undefined ? {} : { since: String(since) };
-  return URLExt.join(settings.wsUrl, API, 'changes') + URLExt.objectToQueryString({ ...from, ...token });
+  return (
+    URLExt.join(settings.wsUrl, API, 'changes') +
+    URLExt.objectToQueryString({ ...from, ...tokenOf(settings) })
+  );
+}
+
+function tokenOf({ appendToken, token }: ServerConnection.ISettings): { token?: string } {
+  return appendToken && token ? { token } : {};
 }

@@ -1,6 +1,6 @@
 /** Follows what one trial prints, by byte offsets, and gives its last lines. */
 
-import type { LogTail } from '../../widgets/lib/frames';
+import type { LogChoice, LogTail } from '../../widgets/lib/frames';
 import { bytes } from '../../widgets/plan/format';
 import type { LogQuery, LogWindow } from '../api/experiment';
 import { isGone } from '../api/request';
@@ -10,8 +10,6 @@ const MOST_LINES = 200;
 const MOST_CHARACTERS = 65_536;
 // eslint-disable-next-line no-control-regex -- the escape character is what is matched
 const OTHER_SEQUENCES = /\x1b\[[0-?]*[ -/]*[@-ln-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-Z\\^-~]/g;
-
-export type LogChoice = Omit<LogQuery, 'beginBytes'>;
 
 export class LogFollower {
   #choice: LogChoice | undefined;

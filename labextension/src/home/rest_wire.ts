@@ -3,6 +3,8 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import type { IDisposable } from '@lumino/disposable';
+import { downloadFrom } from '../../widgets/lib/export';
+import type { LogChoice } from '../../widgets/lib/frames';
 import type { Message, Session, Wire } from '../../widgets/lib/session';
 import * as api from '../api/experiment';
 import type { ExperimentDetails, TrialRow } from '../api/experiment';
@@ -28,7 +30,8 @@ export interface WireOptions {
 /** What a view asks by `Session`. */
 type Asked =
   | { kind: 'attach' }
-  | { kind: 'log'; trial: number; stream: string; rank: number }
+  | ({ kind: 'log' | 'download' } & LogChoice)
+  | ({ kind: 'search'; query: string; match: number } & LogChoice)
   | { kind: 'picture'; trial: number; attempt: number; name: string }
   | { kind: 'stop'; trials: number[] | null };
 
@@ -142,7 +145,9 @@ export class RestWire implements Wire, IDisposable {
 
   send(content: unknown): void {
     const asked = content as Asked;
-    if (asked.kind === 'log') this.#log.follow(asked);
+    if (asked.kind === 'log') this.#log.follow(choiceOf(asked));
+    else if (asked.kind === 'search') void this.#guarded(() => this.#search(asked));
+    else if (asked.kind === 'download') downloadFrom(api.logFileUrl(this.id, choiceOf(asked)));
     else if (asked.kind === 'picture') void this.#guarded(() => this.#loadPicture(asked));
     else if (asked.kind === 'stop') void this.#stop(asked.trials);
   }
@@ -210,6 +215,12 @@ export class RestWire implements Wire, IDisposable {
     }
   }
 
+  async #search({ query, match, ...asked }: Asked & { kind: 'search' }): Promise<void> {
+    const choice = choiceOf(asked);
+    const found = await api.searchLog(this.id, choice, query, match);
+    this.#emit({ kind: 'found', ...choice, query, ...found });
+  }
+
   async #stop(trials: number[] | null): Promise<void> {
     let text = '';
     try {
@@ -235,4 +246,8 @@ export class RestWire implements Wire, IDisposable {
   #emit(message: Message, buffers: DataView[] = []): void {
     for (const handler of this.#handlers) handler(message, buffers);
   }
+}
+
+function choiceOf({ trial, attempt, stream, rank }: LogChoice): LogChoice {
+  return { trial, attempt, stream, rank };
 }

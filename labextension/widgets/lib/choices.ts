@@ -15,10 +15,14 @@ export interface Choices {
   /** Columns of the trials table that are shown or not, by key; of others the usual ones are. */
   columns: ReadonlyMap<string, boolean>;
   trial: number | undefined;
+  /** The attempt whose log is shown; 0 is the present one. */
+  attempt: number;
   stream: string;
   /** The worker whose log is shown. */
   rank: number;
   logOpen: boolean;
+  /** What is looked for in the log. */
+  query: string;
   axis: Axis;
   /** The weight of the past in the moving average, 0 to below 1. */
   smoothing: number;
@@ -38,9 +42,11 @@ export function firstChoices(): Choices {
     falling: false,
     columns: new Map(),
     trial: undefined,
+    attempt: 0,
     stream: 'stdout',
     rank: 0,
     logOpen: false,
+    query: '',
     axis: 'step',
     smoothing: 0,
     hidden: new Set(),

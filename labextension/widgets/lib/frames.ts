@@ -66,14 +66,41 @@ export interface Columns {
   times: Float64Array;
 }
 
-export interface LogTail {
+/** Which log of an experiment. */
+export interface LogChoice {
   trial: number;
+  /** 0 is the present one. */
+  attempt: number;
   stream: string;
   rank: number;
+}
+
+/** The end of a log. */
+export interface LogTail extends LogChoice {
   text: string;
   /** What stands before the text, in words; "" for nothing. */
   left_out: string;
   bytes: number;
+}
+
+/** One match of a text in all of a log, with the lines around it. */
+export interface LogMatch extends LogChoice {
+  query: string;
+  /** How many matches there are. */
+  total: number;
+  /** The number of the one that is shown, from 1 on. */
+  match: number;
+  text: string;
+  left_out: string;
+  /** How many matches in the text come before it. */
+  place: number;
+}
+
+/** All of a log, or why it is not given. */
+export interface LogFile extends LogChoice {
+  name: string;
+  /** Why there are no bytes; "" where there are. */
+  text: string;
 }
 
 export const ACTIVE = new Set(['WAITING', 'PREPARING', 'RUNNING']);

@@ -2,10 +2,11 @@
 
 import type { Choices } from './choices';
 import { ALL_METRICS, firstChoices } from './choices';
-import type { Columns, Experiment, Frame, LogTail, Snapshot, Trial } from './frames';
+import type { Columns, Experiment, Frame, LogFile, LogMatch, LogTail, Snapshot, Trial } from './frames';
 import { columns } from './frames';
 import type { PictureMessage } from './images';
 import { PictureStore } from './images';
+import { LogReader } from './log_reader';
 import type { Limits } from './scales';
 import type { Series, WholeCurves } from './series';
 import { SeriesStore } from './series';
@@ -25,6 +26,8 @@ export interface Wire {
 export type Message =
   | ({ kind: 'frame' } & Frame)
   | ({ kind: 'log' } & LogTail)
+  | ({ kind: 'found' } & LogMatch)
+  | ({ kind: 'file' } & LogFile)
   | ({ kind: 'curves' } & WholeCurves)
   | PictureMessage
   | { kind: 'receipt'; text: string; trials: number[] | null };
@@ -55,7 +58,6 @@ export class Session {
   receipt = '';
   warnings: string[] = [];
   stopping = false;
-  logTail: LogTail | undefined;
   /** Grows with each change of points: charts draw again only then. */
   version = 0;
   readonly trials = new Map<number, Trial>();
@@ -63,6 +65,7 @@ export class Session {
   readonly pictures = new PictureStore((content) => {
     this.wire.send(content);
   });
+  readonly log = new LogReader(this);
   readonly choices: Choices = firstChoices();
   /** What waits for a confirmation before it is stopped. */
   asking: Target | undefined;
@@ -72,7 +75,6 @@ export class Session {
   readonly #listeners = new Set<Listener>();
   #seq = -1;
   #arrived_ms = 0;
-  #logKey = '';
 
   constructor(
     readonly wire: Wire,
@@ -100,7 +102,8 @@ export class Session {
   }
 
   choose(choices: Partial<Choices>): void {
-    Object.assign(this.choices, choices);
+    const isOther = 'trial' in choices && choices.trial !== this.choices.trial;
+    Object.assign(this.choices, isOther ? { attempt: 0 } : {}, choices);
     this.#tell(true);
   }
 
@@ -173,23 +176,10 @@ export class Session {
     return number === null ? undefined : this.trials.get(number);
   }
 
-  /** The trial whose log is shown: the chosen one, else the newest that has begun. */
+  /** The trial whose log is shown: the chosen one, else the best, else the newest that has begun. */
   focus(): Trial | undefined {
     if (this.choices.trial !== undefined) return this.trials.get(this.choices.trial);
-    const begun = [...this.trials.values()].filter((trial) => trial.started_s !== null);
-    return begun.at(-1);
-  }
-
-  /** Ask for the log of the focus, once per trial, attempt, stream and rank. */
-  askLog(): void {
-    const trial = this.focus();
-    if (!trial) return;
-    const { stream, rank } = this.choices;
-    const key = `${trial.number} ${trial.attempt} ${stream} ${rank}`;
-    if (key === this.#logKey) return;
-    this.#logKey = key;
-    this.logTail = undefined;
-    this.wire.send({ kind: 'log', trial: trial.number, stream, rank });
+    return this.best() ?? [...this.trials.values()].filter(({ started_s }) => started_s !== null).at(-1);
   }
 
   readonly #receive = (message: Message, buffers: DataView[]): void => {
@@ -204,10 +194,10 @@ export class Session {
     } else if (message.kind === 'curves') {
       this.series.replace(message);
       this.version += 1;
-    } else if (message.kind === 'log') {
-      const { stream, rank } = this.choices;
-      const wanted = message.stream === stream && message.rank === rank;
-      if (wanted && message.trial === this.focus()?.number) this.logTail = message;
+    } else if (message.kind === 'log' || message.kind === 'found') {
+      this.log.take(message);
+    } else if (message.kind === 'file') {
+      this.log.takeFile(message, buffers[0]);
     } else if (message.kind === 'picture') {
       void this.pictures.receive(message, buffers[0]).then(() => {
         this.#tell();

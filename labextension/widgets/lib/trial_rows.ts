@@ -182,6 +182,6 @@ export class TrialRows {
 
   #choose(trial: number): void {
     this.session.choose({ trial });
-    this.session.askLog();
+    this.session.log.ask();
   }
 }
