@@ -5,7 +5,7 @@ import { CurveLoader } from '../src/home/curve_loader';
 import type { Wanted } from '../src/home/curve_loader';
 import { SeriesStore } from '../widgets/lib/series';
 
-const NOTHING: Wanted = { metric: undefined, trials: new Set() };
+const NOTHING: Wanted = { metrics: [], trials: new Set() };
 const MANY = Array.from({ length: 30 }, (_, i) => `metric ${i}`);
 
 let shown: SeriesStore;
@@ -47,7 +47,7 @@ test('metrics that are too many to be loaded at once are offered, and loaded whe
   assert.deepEqual([...shown.metrics.keys()], MANY);
   assert.deepEqual(metricsAsked(), MANY.slice(0, 24));
   assert.equal(loader.hasMetric('metric 29'), false);
-  await loader.load(details(MANY), [trial(1)], { ...NOTHING, metric: 'metric 29' });
+  await loader.load(details(MANY), [trial(1)], { ...NOTHING, metrics: ['metric 29'] });
   assert.deepEqual(metricsAsked(), ['metric 29', ...MANY.slice(0, 23)]);
   assert.equal(shown.metrics.get('metric 29')?.get(1)?.length, 1);
 });

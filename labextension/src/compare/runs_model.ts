@@ -146,9 +146,9 @@ export class RunsModel {
   }
 
   #metrics(): string[] {
-    const shown = this.session.metric();
-    if (shown === ALL_METRICS) return this.session.metrics().slice(0, MOST_METRICS);
-    return shown === undefined ? [] : [shown];
+    const seen = this.session.seenMetrics();
+    if (this.session.metric() === ALL_METRICS) seen.push(...this.session.metrics().slice(0, MOST_METRICS));
+    return [...new Set(seen)];
   }
 
   #tell(curves: RunCurve[]): void {

@@ -9,9 +9,9 @@ const MOST_METRICS = 24;
 const POINTS_PER_CURVE = 400;
 const [LEAST_POINTS, MOST_POINTS] = [2000, 20_000];
 
-/** Which metric is looked at, and which trials are to have curves however many there are. */
+/** Which metrics are looked at, and which trials are to have curves however many there are. */
 export interface Wanted {
-  metric: string | undefined;
+  metrics: readonly string[];
   trials: ReadonlySet<number>;
 }
 
@@ -75,9 +75,9 @@ export class CurveLoader {
   }
 }
 
-/** The metrics whose curves are asked for, the one that is looked at first. */
+/** The metrics whose curves are asked for, those that are looked at first. */
 function metricsOf({ metrics, objective }: ExperimentDetails, wanted: Wanted): string[] {
-  const first = [wanted.metric, objective?.metric].filter((name) => name !== undefined);
+  const first = [...wanted.metrics, ...(objective ? [objective.metric] : [])];
   const known = first.filter((name) => metrics.includes(name));
   return [...new Set([...known, ...metrics])].slice(0, MOST_METRICS);
 }

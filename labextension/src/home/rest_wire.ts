@@ -57,7 +57,7 @@ export class RestWire implements Wire, IDisposable {
   });
   readonly #rows = new TrialLoader();
   #following: Following | null = null;
-  #wanted: Wanted = { metric: undefined, trials: new Set() };
+  #wanted: Wanted = { metrics: [], trials: new Set() };
   #seq = 0;
 
   constructor(
@@ -115,11 +115,13 @@ export class RestWire implements Wire, IDisposable {
     Signal.clearData(this);
   }
 
-  /** Which metric is looked at, and which trials are to have curves however many there are. */
+  /** Which metrics are looked at, and which trials are to have curves however many there are. */
   want(wanted: Wanted): void {
-    const { metric, trials } = this.#wanted;
+    const { trials } = this.#wanted;
     const isNewTrial = [...wanted.trials].some((trial) => !trials.has(trial) && !this.#loader.has(trial));
-    const isNewMetric = wanted.metric !== metric && !this.#loader.hasMetric(wanted.metric ?? '');
+    const isNewMetric = wanted.metrics.some(
+      (metric) => !this.#wanted.metrics.includes(metric) && !this.#loader.hasMetric(metric),
+    );
     this.#wanted = wanted;
     if (isNewTrial || isNewMetric) this.#curves.soon(0);
   }
@@ -128,7 +130,7 @@ export class RestWire implements Wire, IDisposable {
   wantSeen(session: Session): void {
     const { trial, pinned } = session.choices;
     const trials = new Set(trial === undefined ? pinned : [...pinned, trial]);
-    this.want({ metric: session.metric(), trials });
+    this.want({ metrics: session.seenMetrics(), trials });
   }
 
   get(): unknown {

@@ -5,7 +5,7 @@ import { align } from './align';
 import type { CurveValues, Table } from './align';
 import { chartKey } from './chartkeys';
 import type { Curve } from './curves';
-import { curvesOf, extent, lastNumber } from './curves';
+import { axisOf, curvesOf, extent, lastNumber } from './curves';
 import type { Layer, Stroke } from './layers';
 import { EMPTY, layersOf, strokeOf } from './layers';
 import { isolated } from './points';
@@ -122,7 +122,7 @@ export class Chart {
   }
 
   #show(): void {
-    const kind = `${this.#isLog()} ${this.session.choices.axis}`;
+    const kind = `${this.#isLog()} ${axisOf(this.session, this.metric)}`;
     if (kind !== this.#kind) {
       this.#plot?.destroy();
       this.#plot = undefined;
@@ -163,7 +163,7 @@ export class Chart {
     const font = `11px ${cssColor(this.root, '--at-font', 'system-ui, sans-serif')}`;
     const grid = { stroke: line, width: 1 };
     const common: uPlot.Axis = { stroke: ink, font, ticks: { show: false }, gap: 6 };
-    const { axis } = this.session.choices;
+    const axis = axisOf(this.session, this.metric);
     const log = this.#isLog();
     return {
       ...this.#size(),

@@ -1,10 +1,31 @@
 /** The curves of one metric as a chart draws them: which trials, along which axis, how smooth. */
 
+import { along, picked } from './along';
+import type { Series } from './series';
 import type { Session } from './session';
 import { smooth } from './smooth';
 
-/** What lies along the x axis: the step, the seconds since the trial began, or the time of day. */
-export type Axis = 'step' | 'trial' | 'clock';
+const METRIC = 'metric ';
+
+/** What lies along the x axis: the step, the seconds since the trial began, the time of day, or a metric. */
+export type Axis = 'step' | 'trial' | 'clock' | `metric ${string}`;
+
+/** The axis along which a metric lies. */
+export function axisAlong(metric: string): Axis {
+  return `${METRIC}${metric}`;
+}
+
+/** The metric that lies along an axis; undefined for the others. */
+export function metricAlong(axis: Axis): string | undefined {
+  return axis.startsWith(METRIC) ? axis.slice(METRIC.length) : undefined;
+}
+
+/** The axis of the chart of a metric: the one that is chosen, but none lies along itself. */
+export function axisOf({ choices, series }: Session, metric: string): Axis {
+  const name = metricAlong(choices.axis);
+  const isThere = name === undefined || (name !== metric && series.metrics.has(name));
+  return isThere ? choices.axis : 'step';
+}
 
 export interface Curve {
   trial: number;
@@ -27,11 +48,28 @@ export function curvesOf(session: Session, metric: string): Curve[] {
 export function curveOf(session: Session, metric: string, trial: number | undefined): Curve | undefined {
   const series = session.curve(metric, trial);
   if (!series || series.length === 0 || trial === undefined) return undefined;
-  const { axis, smoothing } = session.choices;
-  const { steps, values, times } = series;
+  const { smoothing } = session.choices;
+  const { steps, values } = series;
+  const y = smoothing > 0 ? smooth(values, smoothing) : values;
+  const curve = { trial, x: steps, y, raw: values, steps };
+  const axis = axisOf(session, metric);
+  const name = metricAlong(axis);
+  if (name !== undefined) return alongMetric(curve, series, session.curve(name, trial));
+  return axis === 'step' ? curve : { ...curve, x: timesOf(session, trial, series, axis === 'trial') };
+}
+
+function timesOf(session: Session, trial: number, { times }: Series, isOfTrial: boolean): Float64Array {
+  if (!isOfTrial) return times;
   const begun = session.trials.get(trial)?.started_s ?? times[0] ?? 0;
-  const x = axis === 'step' ? steps : axis === 'clock' ? times : times.map((time) => time - begun);
-  return { trial, x, y: smoothing > 0 ? smooth(values, smoothing) : values, raw: values, steps };
+  return times.map((time) => time - begun);
+}
+
+function alongMetric(curve: Curve, series: Series, other: Series | undefined): Curve | undefined {
+  if (!other) return undefined;
+  const { x, rows } = along(series, other);
+  if (rows.length === 0) return undefined;
+  const of = (column: Float64Array): Float64Array => picked(column, rows);
+  return { trial: curve.trial, x, y: of(curve.y), raw: of(curve.raw), steps: of(curve.steps) };
 }
 
 /** The row of a column that does not fall whose value is nearest to `x`; -1 when there is none. O(log rows). */

@@ -1,6 +1,6 @@
 /** The numbers of a chart as a table: for reading aloud, copying and exact values. */
 
-import { nearest } from './curves';
+import { axisOf, curveOf, metricAlong, nearest } from './curves';
 import { h } from './dom';
 import { number } from './format';
 import type { Session } from './session';
@@ -8,7 +8,17 @@ import type { Session } from './session';
 const MOST_TRIALS = 8;
 const MOST_ROWS = 60;
 
-/** Steps down, trials across: the chosen and the best trial first, then the newest; long curves are sampled. */
+interface Column {
+  x: Float64Array;
+  values: Float64Array;
+}
+
+const NONE: Column = { x: new Float64Array(0), values: new Float64Array(0) };
+
+/**
+ * Steps down, or what lies along the x axis, and trials across: the chosen and the best trial first, then the newest;
+ * long curves are sampled.
+ */
 export function fillDataTable(session: Session, metric: string): HTMLElement {
   const curves = session.series.metrics.get(metric) ?? new Map<number, never>();
   const first = [session.choices.trial, session.best()?.number].filter((trial) => trial !== undefined);
@@ -16,18 +26,16 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
   const trials = [...order]
     .filter((trial) => curves.has(trial) && !session.choices.hidden.has(trial))
     .slice(0, MOST_TRIALS);
-  const columns = trials.map((trial) => session.curve(metric, trial)?.steps ?? new Float64Array(0));
-  const longest = columns.reduce(
-    (best, column) => (column.length > best.length ? column : best),
-    new Float64Array(0),
-  );
-  const steps = sample(longest);
+  const along = metricAlong(axisOf(session, metric));
+  const columns = trials.map((trial) => columnOf(session, metric, trial, along !== undefined));
+  const longest = columns.reduce((best, column) => (column.x.length > best.x.length ? column : best), NONE);
+  const steps = sample(longest.x);
   const rows = steps.map((step) =>
     h(
       'tr',
       {},
-      h('th', { scope: 'row' }, String(step)),
-      ...trials.map((trial) => h('td', {}, at(session, metric, trial, step))),
+      h('th', { scope: 'row' }, along === undefined ? String(step) : number(step)),
+      ...columns.map((column) => h('td', {}, at(column, step))),
     ),
   );
   const heads = trials.map((trial) =>
@@ -36,8 +44,8 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
   const { trans, names } = session;
   const curvesText = trans.__('%1 of %2', trials.length, names.counted(curves.size));
   const stepsText =
-    steps.length < longest.length
-      ? trans.__('%1 of %2 steps', steps.length, longest.length)
+    steps.length < longest.x.length
+      ? trans.__('%1 of %2 steps', steps.length, longest.x.length)
       : trans._n('%1 step', '%1 steps', steps.length);
   const caption = `${metric}: ${curvesText}, ${stepsText}`;
   const label = trans.__('Values of %1', metric);
@@ -45,7 +53,7 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
     'table',
     { class: 'at-table' },
     h('caption', {}, caption),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, trans.__('step')), ...heads)),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, along ?? trans.__('step')), ...heads)),
     h('tbody', {}, ...rows),
   );
   return h(
@@ -55,14 +63,22 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
   );
 }
 
+function columnOf(session: Session, metric: string, trial: number, isAlong: boolean): Column {
+  if (isAlong) {
+    const { x, raw } = curveOf(session, metric, trial) ?? { x: NONE.x, raw: NONE.values };
+    return { x, values: raw };
+  }
+  const series = session.curve(metric, trial);
+  return series ? { x: series.steps, values: series.values } : NONE;
+}
+
 function sample(longest: Float64Array): number[] {
   const rows = Math.min(longest.length, MOST_ROWS);
   const place = (i: number): number => (rows < 2 ? 0 : Math.round((i * (longest.length - 1)) / (rows - 1)));
   return Array.from({ length: rows }, (_, i) => longest[place(i)] ?? 0);
 }
 
-function at(session: Session, metric: string, trial: number, step: number): string {
-  const series = session.curve(metric, trial);
-  const row = series ? nearest(series.steps, step) : -1;
-  return series?.steps[row] === step ? number(series.values[row]) : '';
+function at({ x, values }: Column, step: number): string {
+  const row = nearest(x, step);
+  return x[row] === step ? number(values[row]) : '';
 }

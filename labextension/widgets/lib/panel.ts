@@ -138,6 +138,7 @@ export class ChartPanel {
   #updateDataTable(shown: string[]): void {
     const state = [
       this.session.version,
+      this.session.choices.axis,
       this.session.choices.trial,
       ...this.session.choices.hidden,
       'of',

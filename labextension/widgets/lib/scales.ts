@@ -1,6 +1,7 @@
 /** The axes of a chart: what they span and how they are labelled. */
 
 import uPlot from 'uplot';
+import { metricAlong } from './curves';
 import type { Axis } from './curves';
 import { duration, number } from './format';
 import type { Translator } from './translator';
@@ -62,10 +63,15 @@ function around(value: number): [number, number] {
 export function xAxis(axis: Axis, trans: Translator): Partial<uPlot.Axis> {
   if (axis === 'clock') return {};
   if (axis === 'trial') return { incrs: SPANS, values: (_, splits) => splits.map(spanLabel) };
+  const metric = metricAlong(axis);
   // The first label names the unit.
-  const label = (value: number, i: number): string =>
-    i === 0 ? trans.__('step %1', number(value)) : number(value);
-  return { incrs: WHOLE_STEPS, values: (_, splits) => splits.map(label) };
+  const first = (text: string): string =>
+    metric === undefined ? trans.__('step %1', text) : `${metric} ${text}`;
+  const label = (value: number, i: number): string => (i === 0 ? first(number(value)) : number(value));
+  return {
+    ...(metric === undefined ? { incrs: WHOLE_STEPS } : {}),
+    values: (_, splits) => splits.map(label),
+  };
 }
 
 export function yAxis(log: boolean): Partial<uPlot.Axis> {

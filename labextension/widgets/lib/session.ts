@@ -2,6 +2,7 @@
 
 import type { Choices } from './choices';
 import { ALL_METRICS, firstChoices } from './choices';
+import { metricAlong } from './curves';
 import type { Columns, Experiment, Frame, LogFile, LogMatch, LogTail, Snapshot, Trial } from './frames';
 import { columns } from './frames';
 import type { PictureMessage } from './images';
@@ -165,6 +166,12 @@ export class Session {
     const { metric } = this.choices;
     if (metric === ALL_METRICS || (metric && this.series.metrics.has(metric))) return metric;
     return this.metrics()[0];
+  }
+
+  /** What is drawn of one metric: itself, and the one along the x axis. */
+  seenMetrics(): string[] {
+    const seen = [this.metric(), metricAlong(this.choices.axis)];
+    return seen.filter((name) => name !== undefined).filter((name) => name !== ALL_METRICS);
   }
 
   curve(metric: string, trial: number | undefined): Series | undefined {

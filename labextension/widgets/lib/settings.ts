@@ -1,5 +1,6 @@
 /** The settings of the charts: how smooth, along what, between which limits; and their files. */
 
+import { axisAlong } from './curves';
 import type { Axis } from './curves';
 import { h, setAttribute, setText } from './dom';
 import { number } from './format';
@@ -29,7 +30,6 @@ export class ChartSettings {
   ) {
     const { trans } = session;
     this.#label(trans);
-    this.#axis.append(...axes(trans).map(([value, name]) => h('option', { value }, name)));
     this.#limits = field(trans.__('Y axis'), this.#low, trans.__('to'), this.#high);
     const picture = button('PNG', trans.__('Save the picture'), files.savePicture);
     const points = button('CSV', trans.__('Save the points'), files.savePoints);
@@ -49,6 +49,7 @@ export class ChartSettings {
     this.root.hidden = !settings;
     this.#smoothing.value = String(smoothing);
     setText(this.#weight, smoothing === 0 ? trans.__('off') : smoothing.toFixed(2));
+    this.#updateAxes();
     this.#axis.value = axis;
     this.#limits.hidden = metric === undefined;
     this.#low.placeholder = span ? number(span[0]) : '';
@@ -58,6 +59,18 @@ export class ChartSettings {
     const [low, high] = metric === undefined ? [] : this.session.limits(metric);
     this.#low.value = low === undefined ? '' : String(low);
     this.#high.value = high === undefined ? '' : String(high);
+  }
+
+  /** A metric that is reported along, such as the epoch, may be the axis of the others. */
+  #updateAxes(): void {
+    const { trans } = this.session;
+    const metrics = this.session.metrics();
+    const shape = JSON.stringify(metrics);
+    if (shape === this.#axis.dataset.metrics) return;
+    this.#axis.dataset.metrics = shape;
+    const own = metrics.length > 1 ? metrics.map((name): [Axis, string] => [axisAlong(name), name]) : [];
+    const group = h('optgroup', { label: trans.__('Metrics'), hidden: own.length === 0 }, ...own.map(option));
+    this.#axis.replaceChildren(...axes(trans).map(option), group);
   }
 
   #label(trans: Translator): void {
@@ -94,6 +107,10 @@ function axes(trans: Translator): [Axis, string][] {
     ['trial', trans.__('Time of the trial')],
     ['clock', trans.__('Time of day')],
   ];
+}
+
+function option([value, name]: [Axis, string]): HTMLElement {
+  return h('option', { value }, name);
 }
 
 function field(name: string, ...parts: (Node | string)[]): HTMLElement {

@@ -2,8 +2,8 @@
 
 import type uPlot from 'uplot';
 import { h, setText } from './dom';
-import type { Curve } from './curves';
-import { nearest, reaches } from './curves';
+import type { Axis, Curve } from './curves';
+import { axisOf, metricAlong, nearest, reaches } from './curves';
 import { duration, number, parameters } from './format';
 import type { Session } from './session';
 import { colorOf } from './theme';
@@ -74,14 +74,17 @@ export class Tooltip {
   }
 
   #where({ curve, row }: Reading): string {
-    const { choices, trans } = this.session;
-    const step = trans.__('step %1', number(curve.steps[row]));
-    const x = curve.x[row] ?? NaN;
-    if (choices.axis === 'step') return step;
-    const time =
-      choices.axis === 'trial' ? duration(x) : new Date(x * 1000).toLocaleTimeString();
-    return `${time} · ${step}`;
+    const { session } = this;
+    const step = session.trans.__('step %1', number(curve.steps[row]));
+    const axis = axisOf(session, this.metric);
+    return axis === 'step' ? step : `${xText(axis, curve.x[row] ?? NaN)} · ${step}`;
   }
+}
+
+function xText(axis: Axis, x: number): string {
+  const metric = metricAlong(axis);
+  if (metric !== undefined) return `${metric} ${number(x)}`;
+  return axis === 'trial' ? duration(x) : new Date(x * 1000).toLocaleTimeString();
 }
 
 function readings(curves: Curve[], x: number): Reading[] {
