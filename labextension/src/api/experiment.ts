@@ -181,6 +181,22 @@ export async function showPlan(id: string): Promise<StoredPlan> {
   return (await request(pathOf(id, '/plan'))) as StoredPlan;
 }
 
+/** What one attempt of a trial has used of its node: columns of one length; null where nothing is known of GPUs. */
+export interface AttemptUsage {
+  attempt: number;
+  /** Since the attempt began. */
+  seconds: number[];
+  /** 100 is one CPU. */
+  cpu_percent: number[];
+  memory_bytes: number[];
+  gpu_percent: (number | null)[] | null;
+  gpu_memory_bytes: (number | null)[] | null;
+}
+
+export async function showUsage(id: string, trial: number): Promise<AttemptUsage[]> {
+  return ((await request(pathOf(id, `/trials/${trial}/usage`))) as { attempts: AttemptUsage[] }).attempts;
+}
+
 /** Why trials wait or have failed, in sentences. */
 export async function showWhy(id: string): Promise<string[]> {
   return ((await request(pathOf(id, '/why'))) as { sentences: string[] }).sentences;

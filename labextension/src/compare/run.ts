@@ -5,19 +5,10 @@ import type { Json, Trial } from '../../widgets/lib/frames';
 import type { ExperimentDetails } from '../api/experiment';
 import { showExperiment } from '../api/experiment';
 import { isGone } from '../api/request';
+import { NO_TRIAL } from '../home/curves_wire';
 import type { TrialRow } from '../api/runs';
 import { bestTrial, oneTrial } from '../api/runs';
 import { searchText } from '../api/search_text';
-
-const NO_TRIAL: Omit<Trial, 'number' | 'state'> = {
-  params: {},
-  value: null,
-  attempt: 0,
-  started_s: null,
-  ended_s: null,
-  reason: '',
-  runs_on: '',
-};
 
 export class Run {
   details: ExperimentDetails | undefined;

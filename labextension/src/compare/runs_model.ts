@@ -7,11 +7,11 @@ import { Session } from '../../widgets/lib/session';
 import { oneCurve } from '../api/runs';
 import type { Curve } from '../api/runs';
 import type { ChangeMessage, Changes, Following } from '../home/changes';
+import { CurvesWire, NO_EXPERIMENT } from '../home/curves_wire';
+import type { ToldCurve } from '../home/curves_wire';
 import { Refresher } from '../home/refresher';
 import { bestRun } from './best_run';
 import { Run } from './run';
-import type { RunCurve } from './runs_wire';
-import { RunsWire } from './runs_wire';
 
 const AFTER_STATE_MS = 150;
 const AFTER_METRICS_MS = 1000;
@@ -19,25 +19,11 @@ const MOST_METRICS = 12; // as many as the charts show side by side
 const [LEAST_POINTS, MOST_POINTS] = [1000, 20_000]; // of a curve; of all of a metric
 const NO_POINTS: Curve = { trial: 0, steps: [], values: [], times_s: [] };
 
-/** What the live view's charts ask of an experiment, and a comparison does not have. */
-const COMPARISON = {
-  id: '',
-  name: 'comparison',
-  state: 'RUNNING',
-  final: false,
-  reason: '',
-  backend: '',
-  ranks: 0,
-  begun_s: 0,
-  ended_s: null,
-  eta_s: null,
-};
-
 export class RunsModel {
   readonly runs: readonly Run[];
   readonly session: Session;
   isConnected = true;
-  readonly #wire = new RunsWire();
+  readonly #wire = new CurvesWire();
   readonly #stale = new Set<Run>();
   readonly #refresher = new Refresher(() => this.#loadStale());
   readonly #unlisten: () => void;
@@ -52,7 +38,7 @@ export class RunsModel {
     this.runs = ids.map((id, i) => new Run(id, i + 1));
     const nameOf = (number: number): string => this.runs[number - 1]?.name ?? '';
     const counted = (amount: number): string => trans._n('%1 run', '%1 runs', amount);
-    this.session = new Session(this.#wire, trans, { noun: 'run', nameOf, counted });
+    this.session = new Session(this.#wire, trans, { noun: 'run', nameOf, counted, hasSteps: true });
     this.#unlisten = this.session.listen(() => {
       const shown = this.#metrics().join('\n');
       if (shown === this.#shown) return;
@@ -151,7 +137,7 @@ export class RunsModel {
     return [...new Set(seen)];
   }
 
-  #tell(curves: RunCurve[]): void {
+  #tell(curves: ToldCurve[]): void {
     const trials = this.runs.map((run) => run.asTrial());
     this.#wire.tell(this.#experiment(), trials, curves);
   }
@@ -160,7 +146,8 @@ export class RunsModel {
     const best = bestRun(this.runs);
     const objective = (best ?? this.runs[0])?.details?.objective;
     return {
-      ...COMPARISON,
+      ...NO_EXPERIMENT,
+      name: 'comparison',
       objective: objective?.metric ?? null,
       objective_label: objective?.label ?? null,
       best: best?.number ?? null,
@@ -175,12 +162,12 @@ function isToBeAskedAgain(run: Run): boolean {
 }
 
 /** Every metric of a run, so that charts offer it before its points are there. */
-function opened(run: Run): RunCurve[] {
+function opened(run: Run): ToldCurve[] {
   const curve = run.trial ? undefined : NO_POINTS;
-  return (run.details?.metrics ?? []).map((metric) => ({ run: run.number, metric, curve }));
+  return (run.details?.metrics ?? []).map((metric) => ({ number: run.number, metric, curve }));
 }
 
-async function curveOf(run: Run, metric: string, most: number): Promise<RunCurve | undefined> {
+async function curveOf(run: Run, metric: string, most: number): Promise<ToldCurve | undefined> {
   const { trial, version } = run;
   if (!trial) return undefined;
   run.asked.set(metric, version);
@@ -188,7 +175,7 @@ async function curveOf(run: Run, metric: string, most: number): Promise<RunCurve
   const isOld = (): boolean => run.trial?.number !== trial.number || run.asked.get(metric) !== version;
   try {
     const curve = (await oneCurve(run.id, metric, trial.number, most)) ?? NO_POINTS;
-    return isOld() ? undefined : { run: run.number, metric, curve };
+    return isOld() ? undefined : { number: run.number, metric, curve };
   } catch (error) {
     if (isOld()) return undefined;
     run.fail(error);

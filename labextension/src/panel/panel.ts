@@ -25,6 +25,7 @@ import { Actions } from './actions';
 import { Details } from './details';
 import { Messages } from './messages';
 import { Tabs } from './tabs';
+import { Usage } from './usage';
 
 /** What a panel is made with. */
 export interface PanelServices {
@@ -40,6 +41,7 @@ export class ExperimentPanel extends Widget {
   readonly #charts: ChartPanel;
   readonly #status: StatusLine;
   readonly #parallel: ParallelCoordinates;
+  readonly #usage: Usage;
   readonly #code: CodeView;
   readonly #parts: Part[];
   #endDrawing: (() => void) | undefined;
@@ -60,6 +62,7 @@ export class ExperimentPanel extends Widget {
     this.#charts = new ChartPanel(this.session);
     this.#status = new StatusLine(this.session);
     this.#parallel = new ParallelCoordinates(this.session);
+    this.#usage = new Usage(experimentId, this.session, trans);
     this.#code = new CodeView({ experimentId, trans });
     this.#parts = this.#build();
     this.#label(trans);
@@ -76,6 +79,7 @@ export class ExperimentPanel extends Widget {
     this.#charts.destroy();
     this.#status.destroy();
     this.#parallel.destroy();
+    this.#usage.destroy();
     this.#code.destroy();
     super.dispose();
   }
@@ -144,6 +148,7 @@ export class ExperimentPanel extends Widget {
       header,
       ...overview,
       this.#parallel,
+      this.#usage,
       details,
       this.#status,
       { update: this.#want },
@@ -164,6 +169,13 @@ export class ExperimentPanel extends Widget {
         node: this.#parallel.root,
         shown: () => {
           this.#parallel.update();
+        },
+      },
+      {
+        name: trans.__('Usage'),
+        node: this.#usage.root,
+        shown: () => {
+          this.#usage.update();
         },
       },
       {

@@ -42,18 +42,16 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
     h('th', { scope: 'col' }, `${session.names.nameOf(trial)}${trial === session.best()?.number ? ' ★' : ''}`),
   );
   const { trans, names } = session;
+  const stepName = names.hasSteps ? trans.__('step') : trans.__('seconds');
   const curvesText = trans.__('%1 of %2', trials.length, names.counted(curves.size));
-  const stepsText =
-    steps.length < longest.x.length
-      ? trans.__('%1 of %2 steps', steps.length, longest.x.length)
-      : trans._n('%1 step', '%1 steps', steps.length);
+  const stepsText = namesRows(session, steps.length, longest.x.length);
   const caption = `${metric}: ${curvesText}, ${stepsText}`;
   const label = trans.__('Values of %1', metric);
   const table = h(
     'table',
     { class: 'at-table' },
     h('caption', {}, caption),
-    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, along ?? trans.__('step')), ...heads)),
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, along ?? stepName), ...heads)),
     h('tbody', {}, ...rows),
   );
   return h(
@@ -61,6 +59,11 @@ export function fillDataTable(session: Session, metric: string): HTMLElement {
     { class: 'at-scroll at-data-table', tabindex: 0, role: 'region', 'aria-label': label },
     table,
   );
+}
+
+function namesRows({ trans, names }: Session, shown: number, all: number): string {
+  if (!names.hasSteps) return trans._n('%1 sample', '%1 samples', shown);
+  return shown < all ? trans.__('%1 of %2 steps', shown, all) : trans._n('%1 step', '%1 steps', shown);
 }
 
 function columnOf(session: Session, metric: string, trial: number, isAlong: boolean): Column {

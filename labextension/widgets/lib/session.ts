@@ -43,6 +43,8 @@ export interface CurveNames {
   nameOf: (number: number) => string;
   /** So many of them, in words. */
   counted: (amount: number) => string;
+  /** Whether their points have steps; else only times. */
+  hasSteps: boolean;
 }
 
 function trialNames(trans: Translator): CurveNames {
@@ -50,6 +52,7 @@ function trialNames(trans: Translator): CurveNames {
     noun: 'trial',
     nameOf: (number) => trans.__('trial %1', number),
     counted: (amount) => trans._n('%1 trial', '%1 trials', amount),
+    hasSteps: true,
   };
 }
 

@@ -35,7 +35,7 @@ export class ChartSettings {
     const points = button('CSV', trans.__('Save the points'), files.savePoints);
     this.root.append(
       field(trans.__('Smoothing'), this.#smoothing, this.#weight),
-      field(trans.__('X axis'), this.#axis),
+      ...(session.names.hasSteps ? [field(trans.__('X axis'), this.#axis)] : []),
       this.#limits,
       h('span', { class: 'at-tools' }, picture, points),
     );

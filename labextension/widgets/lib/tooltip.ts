@@ -77,7 +77,9 @@ export class Tooltip {
     const { session } = this;
     const step = session.trans.__('step %1', number(curve.steps[row]));
     const axis = axisOf(session, this.metric);
-    return axis === 'step' ? step : `${xText(axis, curve.x[row] ?? NaN)} · ${step}`;
+    if (axis === 'step') return step;
+    const x = xText(axis, curve.x[row] ?? NaN);
+    return session.names.hasSteps ? `${x} · ${step}` : x;
   }
 }
 

@@ -35,6 +35,7 @@ export class TrialRows {
   ) {
     scroll.tabIndex = -1;
     this.#listen();
+    new ResizeObserver(this.#scrolled).observe(scroll); // goes with it
   }
 
   /** @param trials In the order of the rows. */
