@@ -87,7 +87,8 @@ export class LogPanel {
     if (this.#shown === shown && this.#text.hasChildNodes()) return;
     const isAtEnd = this.#isAtEnd();
     this.#shown = shown;
-    const lines = h('span', {}, ...colored(shown?.text ?? ''));
+    const lines = document.createDocumentFragment();
+    lines.append(...colored(shown?.text ?? ''));
     const marks = found ? highlight(lines, found.query) : [];
     this.#text.replaceChildren(...(shown ? [...before(shown, trans), lines] : []));
     if (found) this.#show(marks[found.place]);
