@@ -40,7 +40,8 @@ class Place:
 
     def report(self, number, points):
         self.cursor += 1
-        points = [(name, step, time.time(), number) for name, step, number in points]
+        now_s = time.time()
+        points = [(name, step, now_s, number) for name, step, number in points]
         objective = Objective("val_acc")
         self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, objective=objective)])
 

@@ -60,6 +60,60 @@ def test_curves_lie_along_steps_the_time_of_the_trial_or_the_time_of_day(opened)
     assert opened.errors == []
 
 
+@pytest.fixture
+def own_steps(alone, make_place):
+    """A trial whose metrics count steps of their own: loss by batch with the epoch, val_acc by epoch."""
+    place = make_place(trials=2)
+    for number in (1, 2):
+        place.begin(number)
+        for step in range(201):
+            place.report(number, [("loss", step, 1 / (step + 1)), ("epoch", step, step / 40)])
+            if step % 40 == 0:
+                place.report(number, [("val_acc", step // 40, step / 200), ("epoch", step, step / 40)])
+    return alone().show(place)
+
+
+def reading(page, key):
+    """What the reading line tells after a key."""
+    page.painted()  # another tab makes another chart
+    page.view.get_by_role("img").first.focus()
+    page.page.keyboard.press("Escape")
+    page.page.keyboard.press(key)
+    return page.view.locator(".at-tip-head").first
+
+
+def test_metrics_with_steps_of_their_own_lie_along_their_own_steps(own_steps):
+    page = own_steps
+    expect(reading(page, "ArrowLeft")).to_have_text("step 5")
+    expect(page.view.locator(".at-tip").first).to_contain_text("trial 1 ★1")
+    page.view.get_by_role("tab", name="loss").click()
+    expect(reading(page, "ArrowLeft")).to_have_text("step 200")
+    page.view.get_by_role("tab", name="All").click()
+    page.screenshot("own-steps")
+
+
+def test_curves_lie_along_another_metric_that_is_reported_too(own_steps):
+    page = own_steps
+    page.view.get_by_role("button", name="Settings").click()
+    axis = field(page, "Along the x axis")
+    expect(axis.locator("optgroup option")).to_have_text(["val_acc", "loss", "epoch"])
+    axis.select_option("epoch")
+    expect(reading(page, "ArrowLeft")).to_have_text("epoch 5 · step 5")
+    page.view.get_by_role("tab", name="loss").click()
+    expect(reading(page, "ArrowLeft")).to_have_text("epoch 5 · step 200")
+    for _ in range(40):
+        page.page.keyboard.press("ArrowLeft")
+    expect(page.view.locator(".at-tip-head").first).to_have_text("epoch 4 · step 160")
+    page.screenshot("along-epoch")
+    page.view.get_by_role("button", name="Table").click()
+    table = page.view.get_by_role("region", name="Values of loss")
+    expect(table.get_by_role("columnheader").first).to_have_text("epoch")
+    expect(table.get_by_role("row").last).to_have_text("50.0049750.004975")
+    page.view.get_by_role("button", name="Table").click()
+    page.view.get_by_role("tab", name="epoch").click()
+    expect(reading(page, "ArrowLeft")).to_have_text("step 200")
+
+
 def test_limits_of_the_y_axis_hold_for_their_metric_and_are_taken_back_by_emptying_them(opened):
     low = field(opened, "Least value of the y axis")
     high = field(opened, "Greatest value of the y axis")
