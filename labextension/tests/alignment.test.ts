@@ -43,10 +43,25 @@ test('a number and its text are different', () => {
   assert.deepEqual(row, { name: 'n', texts: ['1', '"1"'], differs: true });
 });
 
-test('a space reads as its kind with what is set of it', () => {
-  const space = { kind: 'uniform', low: 0.0001, high: 1, log: true, q: null };
-  assert.equal(searchText(space), 'uniform(low=0.0001, high=1, log=true)');
-  assert.equal(searchText({ kind: 'choice', options: ['a', 8] }), 'choice(options=["a",8])');
+test('a space reads as a header says it', () => {
+  const uniform = { kind: 'uniform', low: 1e-6, high: 0.1, log: false, q: null };
+  assert.equal(searchText(uniform), 'uniform(1e-6, 0.1)');
+  assert.equal(searchText({ ...uniform, log: true }), 'loguniform(1e-6, 0.1)');
+  assert.equal(searchText({ ...uniform, q: 0.5 }), 'quniform(1e-6, 0.1, 0.5)');
+  assert.equal(searchText({ ...uniform, log: true, q: 2 }), 'qloguniform(1e-6, 0.1, 2)');
+  const normal = { kind: 'normal', mu: 0, sigma: 2e6, log: false, q: null };
+  assert.equal(searchText(normal), 'normal(0, 2e6)');
+  assert.equal(searchText({ ...normal, log: true }), 'lognormal(0, 2e6)');
+  assert.equal(searchText({ ...normal, q: 1 }), 'qnormal(0, 2e6, 1)');
+  assert.equal(searchText({ ...normal, log: true, q: 1 }), 'qlognormal(0, 2e6, 1)');
+  assert.equal(searchText({ kind: 'randint', low: 1, high: 9 }), 'randint(1, 9)');
+  const options = ['adam', 8, '8', 'a b', true, null];
+  assert.equal(searchText({ kind: 'choice', options }), 'choice(adam, 8, "8", "a b", true, null)');
+  const nested = { kind: 'nested', name: 'mlp', space: { width: { kind: 'choice', options: [32, 64] } } };
+  assert.equal(
+    searchText({ kind: 'choice', options: [nested, 'linear'] }),
+    'choice({_name: mlp, width: choice(32, 64)}, linear)',
+  );
 });
 
 test('ids come once each, and only texts are ids', () => {

@@ -51,6 +51,18 @@ test('numbers over two decades get a logarithmic axis, others a linear one', () 
   assert.equal(dimensionOf({ key: 'x', title: 'x', values: [1, 1000] }, 'others', false).isLog, false);
 });
 
+test('one of several numbers has these beside its axis, those with room for them', () => {
+  const texts = (options: number[], values: number[]): string[] => {
+    const { ticks } = dimensionOf({ key: 'x', title: 'x', values, options }, 'others');
+    return ticks.map(({ text }) => text);
+  };
+  assert.deepEqual(texts([128, 32, 64], [64, 64]), ['32', '64', '128']);
+  assert.deepEqual(texts([0, 1, 1000], [0, 1000]), ['0', '1000']);
+  assert.deepEqual(texts([1e-4, 1e-3, 1e-2], [1e-3]), ['1e-4', '0.001', '0.01']);
+  const { positions } = dimensionOf({ key: 'x', title: 'x', values: [32, 64], options: [0, 64] }, 'others');
+  assert.deepEqual([...positions], [0.5, 1]);
+});
+
 test('the number at a position is the one that lies there', () => {
   for (const dimension of [axis(1e-4, 1), axis(-2, 3)])
     for (const position of [0, 0.25, 1])

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ExperimentDetails, TrialRow } from '../src/api/experiment';
+import { numericOptions } from '../src/api/search_text';
 import { MOST_CURVES, curvesOf, drawnTrials, numberOf, placeOf, trialOf } from '../src/home/rest_frames';
 import { placesOf } from '../src/panel/places_table';
 import { ranksOf } from '../src/panel/strategy';
@@ -67,4 +68,22 @@ test('ranks are counted node by node, with the accelerators that each node gives
     { node: 'a', first: 0, last: 1, accelerators: ['0'] },
     { node: 'b', first: 2, last: 3, accelerators: ['3'] },
   ]);
+});
+
+test('the options of numeric choices are known by their paths', () => {
+  const width = { kind: 'choice', options: [32, 64] };
+  const net = { kind: 'choice', options: [{ kind: 'nested', name: 'mlp', space: { width } }, 'linear'] };
+  const search = {
+    lr: { kind: 'uniform', low: 0, high: 1 },
+    batch: width,
+    mixed: { options: [1, 'a'] },
+    net,
+  };
+  assert.deepEqual(
+    [...numericOptions(search)],
+    [
+      ['batch', [32, 64]],
+      ['net.width', [32, 64]],
+    ],
+  );
 });

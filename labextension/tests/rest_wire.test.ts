@@ -20,6 +20,7 @@ const DETAILS = {
   trials: 4,
   warnings: [],
   resources: RESOURCES,
+  search: {},
   begun_s: 100,
   took_s: 20,
   ended_s: null,

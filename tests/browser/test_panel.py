@@ -159,7 +159,7 @@ def test_a_trial_that_begins_takes_neither_focus_nor_selection_from_the_details(
     panel = open_panel(page, "p11")
     panel.get_by_role("tab", name="Details").click()
     search = panel.get_by_role("region", name="Search")
-    expect(search).to_contain_text("uniform(low=0.001, high=1, log=true)")
+    expect(search).to_contain_text("loguniform(0.001, 1)")
     header = panel.get_by_role("region", name="Header").get_by_text("trials: 2")
     header.focus()
     header.select_text()

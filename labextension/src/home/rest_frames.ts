@@ -3,6 +3,7 @@
 import type { Experiment, Trial } from '../../widgets/lib/frames';
 import type { WholeCurves } from '../../widgets/lib/series';
 import type { CurveRows, ExperimentDetails, TrialRow } from '../api/experiment';
+import { numericOptions } from '../api/search_text';
 
 export const MOST_CURVES = 200;
 const NEWEST = 60;
@@ -25,6 +26,7 @@ export function experimentOf(details: ExperimentDetails, trials: readonly TrialR
     ended_s: details.ended_s,
     now_s: details.begun_s + details.took_s,
     eta_s: details.eta_s,
+    options: numericOptions(details.search),
   };
 }
 

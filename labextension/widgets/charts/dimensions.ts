@@ -13,6 +13,8 @@ export interface Column {
   key: string;
   title: string;
   values: readonly (Json | undefined)[];
+  /** The numbers that the values are taken from, where they are one of several. */
+  options?: readonly number[] | undefined;
 }
 
 export interface Dimension {
@@ -33,7 +35,11 @@ export interface Dimension {
   ticks: readonly Tick[];
 }
 
+/** What tells where a value lies. */
+type Scale = Pick<Dimension, 'labels' | 'low' | 'high' | 'isLog'>;
+
 const MOST_LABELS = 12;
+const ROOM = 0.05; // of an axis, between two numbers beside it
 const LOG_FROM = 100; // greatest over least: more than two decades
 const NOT_FINITE = new Set(['nan', 'inf', '-inf', 'infinity', '-infinity']);
 
@@ -71,10 +77,10 @@ export function dimensionOf(column: Column, others: string, isLog?: boolean): Di
 }
 
 /** Where a value lies. */
-export function positionOf(dimension: Dimension, value: Value): number {
+export function positionOf(scale: Scale, value: Value): number {
   if (value === undefined) return NaN;
-  if (typeof value === 'string') return labelPosition(dimension.labels, value);
-  const { low, high, isLog } = dimension;
+  if (typeof value === 'string') return labelPosition(scale.labels, value);
+  const { low, high, isLog } = scale;
   if (low === high) return 0.5;
   return isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
 }
@@ -97,8 +103,9 @@ function numbers(column: Column, wanted: boolean | undefined): Dimension {
   const values = column.values.map((value) =>
     typeof value === 'number' && Number.isFinite(value) ? value : undefined,
   );
+  const options = column.options ?? [];
   let [low, high] = [Infinity, -Infinity];
-  for (const value of values) {
+  for (const value of [...options, ...values]) {
     if (value === undefined) continue;
     low = Math.min(low, value);
     high = Math.max(high, value);
@@ -107,8 +114,18 @@ function numbers(column: Column, wanted: boolean | undefined): Dimension {
   const allowsLog = low > 0 && high > low;
   const isLog = allowsLog && (wanted ?? readsBetterAsLog(values, low, high));
   const scale = { kind: 'numbers' as const, labels: [], low, high, isLog, allowsLog };
-  const ticks = isLog ? logTicks(low, high) : linearTicks(low, high);
+  const usual = isLog ? logTicks(low, high) : linearTicks(low, high);
+  const own = options.map((value) => ({ position: positionOf(scale, value), text: number(value) }));
+  const ticks = own.length > 0 ? apart(own) : usual;
   return placed({ key: column.key, title: column.title, ...scale, values, ticks });
+}
+
+/** Those that have room, from the bottom to the top. */
+function apart(ticks: Tick[]): Tick[] {
+  const kept: Tick[] = [];
+  for (const tick of ticks.sort((a, b) => a.position - b.position))
+    if (kept.every(({ position }) => tick.position - position >= ROOM)) kept.push(tick);
+  return kept;
 }
 
 /** Whether values span decades, and their median is nearer to the middle of a logarithmic axis than of a linear one. */

@@ -26,7 +26,7 @@ export function axisChoices(
   chosen: ReadonlyMap<string, boolean>,
 ): AxisChoice[] {
   const label = session.experiment?.objective_label;
-  const parameters = parameterColumns(trials);
+  const parameters = parameterColumns(trials, session.experiment?.options);
   const metrics = session.metrics().map((name) => metricColumn(session, trials, name));
   const spent_s = trials.map((trial) => secondsOf(session, trial));
   const time = { key: 'time', title: session.trans.__('Time (s)'), values: spent_s };
@@ -41,11 +41,15 @@ export function axisChoices(
   return choices.map(({ column, isShown }) => ({ column, isShown: chosen.get(column.key) ?? isShown }));
 }
 
-function parameterColumns(trials: readonly Trial[]): Column[] {
+function parameterColumns(trials: readonly Trial[], options?: ReadonlyMap<string, number[]>): Column[] {
   const flat = trials.map((trial) => flatten(trial.params));
   const names = new Set(flat.flatMap((params) => [...params.keys()]));
-  const valuesOf = (name: string): (Json | undefined)[] => flat.map((params) => params.get(name));
-  return [...names].map((name) => ({ key: `param ${name}`, title: name, values: valuesOf(name) }));
+  return [...names].map((name) => ({
+    key: `param ${name}`,
+    title: name,
+    values: flat.map((params): Json | undefined => params.get(name)),
+    options: options?.get(name),
+  }));
 }
 
 function metricColumn(session: Session, trials: readonly Trial[], name: string): Column {

@@ -21,6 +21,8 @@ export interface Experiment {
   ended_s: number | null;
   now_s: number;
   eta_s: number | null;
+  /** The options of parameters that are one of several numbers, by their paths; where they are known. */
+  options?: ReadonlyMap<string, number[]>;
 }
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
