@@ -27,6 +27,7 @@ from jupyter_autotrain.views.feed import snapshot
 from jupyter_autotrain.views.log_requests import LogRequest
 from jupyter_autotrain.views.sender import FeedSender
 from jupyter_autotrain.widgets.comm_context import comm_context
+from jupyter_autotrain.widgets.display import new_view_id
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 
@@ -48,6 +49,7 @@ class LiveView(anywidget.AnyWidget):
     _css = _STATIC / "live.css"
     snapshot = traitlets.Dict().tag(sync=True)
     folded = traitlets.Bool().tag(sync=True)
+    view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self, experiment: Experiment, ended: Callable[[], None], *, is_ended: bool, folded: bool = False
@@ -55,7 +57,7 @@ class LiveView(anywidget.AnyWidget):
         self._experiment = experiment
         fault = experiment.manager_fault
         self._sender = FeedSender(experiment.store, experiment.id, self._send_message, ended, fault)
-        comm_context(partial(super().__init__, folded=folded))
+        comm_context(partial(super().__init__, folded=folded, view_id=new_view_id()))
         self.on_msg(self._receive)
         self._sender.start(is_ended=is_ended)
 

@@ -21,7 +21,7 @@ from IPython.display import DisplayHandle
 
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.widgets.display import display_page, display_view
+from jupyter_autotrain.widgets.display import display_page, display_view, new_view_id
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
 
@@ -87,13 +87,14 @@ class PlanView(anywidget.AnyWidget):
     _esm = _STATIC / "plan.js"
     _css = _STATIC / "plan.css"
     view = traitlets.Dict().tag(sync=True)
+    view_id = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, plan: Previewable) -> None:
         self._plan = plan
         self._found: tuple[int, Previewable] = (0, plan)
         self._planner = LatestOnly(self._replan, "autotrain-replan")
         self._explainer = LatestOnly(self._explain, "autotrain-explain")
-        super().__init__(view=_plain(plan.view()))
+        super().__init__(view=_plain(plan.view()), view_id=new_view_id())
         self.on_msg(self._receive)
 
     def _receive(self, _widget: object, content: Mapping[str, Any], _buffers: object) -> None:

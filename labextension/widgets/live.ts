@@ -5,6 +5,7 @@ import 'uplot/dist/uPlot.min.css';
 import './live.css';
 import './notes.css';
 import { liveView } from './lib/live_view';
+import { tellOpened } from './lib/opened';
 import { Session } from './lib/session';
 import { pageTranslator } from './lib/translator';
 
@@ -19,6 +20,7 @@ export default function live(): object {
   return {
     initialize({ model }: Context): () => void {
       const opened = (session = new Session(model, pageTranslator()));
+      tellOpened(model.get('view_id'));
       return () => {
         opened.close();
       };

@@ -5,6 +5,7 @@ import './live.css';
 import './plan.css';
 import { h, setText } from './lib/dom';
 import { keepKeys } from './lib/keys';
+import { tellOpened } from './lib/opened';
 import { pageTranslator } from './lib/translator';
 import { Candidates } from './plan/candidates';
 import { Detail } from './plan/detail';
@@ -29,6 +30,7 @@ export default function plan(): object {
   return {
     initialize({ model }: Context): () => void {
       const opened = (session = new Session(model, pageTranslator()));
+      tellOpened(model.get('view_id'));
       return () => {
         opened.close();
       };

@@ -130,7 +130,12 @@ def output(store: Store, experiment_id: str) -> dict[str, Any]:
 def view_output() -> dict[str, Any]:
     """The output below it: the view of a kernel that is no more."""
     reference = {"version_major": 2, "version_minor": 0, "model_id": "0123456789abcdef"}
-    data = {"application/vnd.jupyter.widget-view+json": reference, "text/plain": ""}
+    own = {"version": 1, "view": "0123456789abcdef"}
+    data = {
+        "application/vnd.autotrain.view+json": own,
+        "application/vnd.jupyter.widget-view+json": reference,
+        "text/plain": "",
+    }
     return {"output_type": "display_data", "metadata": {}, "data": data}
 
 

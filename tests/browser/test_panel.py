@@ -12,20 +12,18 @@ from playwright.sync_api import expect
 
 from jupyter_autotrain.cell.submission import kept_plan
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import example_graphs
-from jupyter_autotrain.store import Ingest
 from tests.browser.jupyter_lab import until_layout_saved
 from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+from tests.browser.panel_page import OBJECTIVE, add, begin, open_panel, report
 
 pytestmark = pytest.mark.browser
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
-OBJECTIVE = Objective("acc")
 
 
 @pytest.fixture
@@ -33,32 +31,6 @@ def page(browser, server, store) -> Iterator[Any]:
     """A page of JupyterLab with nothing open."""
     with empty_page(browser, server) as opened:
         yield opened
-
-
-def open_panel(page, experiment_id):
-    """Open the panel of an experiment, as a click on it does."""
-    run_command(page, "autotrain:open-experiment", id=experiment_id)
-    return page.locator(".jp-Autotrain-panel:visible")
-
-
-def add(store, experiment_id, name, trials=2):
-    """An experiment without trials."""
-    spec = ExperimentSpec(name, Bundle(), objective=OBJECTIVE, trials=trials, header="trials: 2")
-    store.add_experiment(experiment_id, spec, time.time())
-
-
-def begin(store, experiment_id, number, **params):
-    store.add_trial(experiment_id, number, params, time.time())
-    for each in (TrialState.PREPARING, TrialState.RUNNING):
-        store.change_state(experiment_id, number, each, time.time())
-
-
-def report(store, experiment_id, number, values):
-    """Report values, at the steps that follow."""
-    cursor = store.cursor(experiment_id, number, 1, "metrics")
-    points = [("acc", cursor + step, time.time(), value) for step, value in enumerate(values)]
-    after = cursor + len(values)
-    store.ingest([Ingest(experiment_id, number, 1, "metrics", after, points=points, objective=OBJECTIVE)])
 
 
 def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, server):
@@ -115,6 +87,44 @@ def test_a_narrow_panel_shows_all_tabs_and_keeps_its_parts_apart(page, store):
     above = panel.get_by_role("progressbar").bounding_box()
     assert tabs.bounding_box()["y"] - above["y"] > 30
     picture(page, "panel-narrow")
+
+
+def test_at_200_percent_every_tab_and_tool_of_a_panel_is_in_sight(page, store):
+    add(store, "p12", "large letters", trials=2)
+    begin(store, "p12", 1, lr=0.1)
+    report(store, "p12", 1, [0.1, 0.4])
+    for name in ("loss", "learning_rate", "a_rather_long_metric"):
+        report(store, "p12", 1, [1.0, 0.5], name)
+    page.set_viewport_size({"width": 590, "height": 500})  # as a page of 1180 pixels at 200 %
+    page.evaluate("() => window.jupyterapp.shell.collapseLeft()")
+    panel = open_panel(page, "p12")
+    panel.locator(".at-chart canvas").wait_for()
+    right = panel.evaluate("(panel) => panel.getBoundingClientRect().right")
+    tools = panel.get_by_role("group", name="Curves").get_by_role("button")
+    for part in [*panel.get_by_role("tab").all(), *tools.all()]:
+        box = part.bounding_box()
+        assert box is None or box["x"] + box["width"] <= right, part.inner_text()
+    assert panel.locator(".jp-Autotrain-panelBody").evaluate("(el) => el.scrollWidth <= el.clientWidth")
+    picture(page, "panel-200-percent")
+
+
+def test_the_trials_take_the_height_of_a_tall_panel_and_no_more_than_they_need(page, store):
+    add(store, "p13", "tall", trials=60)
+    for number in range(1, 4):
+        begin(store, "p13", number, lr=0.1 * number)
+        report(store, "p13", number, [0.1, 0.4])
+    page.set_viewport_size({"width": 1180, "height": 1500})
+    panel = open_panel(page, "p13")
+    panel.get_by_role("row", name="0.3").wait_for()
+    box = panel.locator(".at-scroll").first
+    assert box.bounding_box()["height"] < 150
+    for number in range(4, 61):
+        begin(store, "p13", number, lr=0.1 * number)
+    panel.get_by_role("gridcell", name="1.5", exact=True).wait_for()
+    page.wait_for_function("() => document.querySelector('.jp-Autotrain-panel .at-scroll').clientHeight > 600")
+    assert panel.evaluate("(panel) => panel.scrollHeight <= panel.clientHeight")
+    expect(panel.locator("tr[data-trial='25']")).to_be_in_viewport()
+    picture(page, "panel-tall")
 
 
 def test_an_experiment_that_never_was_here_leaves_nothing_to_wait_for(page):

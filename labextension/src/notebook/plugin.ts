@@ -14,6 +14,8 @@ import { addCommands, RUN_AS_EXPERIMENT } from './commands';
 import { runRendererFactory } from './run_renderer';
 import { RunStates } from './run_states';
 import { markStaleViews } from './stale_views';
+import { OpenedViews } from './opened_views';
+import { viewRendererFactory } from './view_renderer';
 
 const OPEN_EXPERIMENT = 'autotrain:open-experiment';
 
@@ -33,14 +35,17 @@ export const notebookPlugin: JupyterFrontEndPlugin<void> = {
   ) => {
     const trans = (translator ?? nullTranslator).load('jupyter_autotrain');
     const states = new RunStates(changes);
+    const views = new OpenedViews();
     const open = (id: string): void => {
       if (app.commands.hasCommand(OPEN_EXPERIMENT)) void app.commands.execute(OPEN_EXPERIMENT, { id });
     };
     notebooks.widgetAdded.connect((_, panel) => {
       new NotebookBadges(panel, states, trans, open);
       markStaleViews(panel);
+      views.begin(panel.content.rendermime);
     });
     rendermime.addFactory(runRendererFactory({ changes, commands: app.commands, trans }));
+    rendermime.addFactory(viewRendererFactory(views));
     lendTranslator(trans);
     takeCharts(notebooks, trans);
     addInsertCommand(app, notebooks, trans);
