@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from jupyter_autotrain.store import Store
+from tests.browser.console import Console
 from tests.browser.jupyter_lab import FLAGS, Server, chromium, running_lab
 from tests.browser.lab_page import ARTIFACTS, WAIT_MS, empty_page, picture, run_command
 from tests.browser.notebook_page import Notebook, opened_notebook
@@ -26,14 +27,27 @@ def server(tmp_path_factory) -> Iterator[Server]:
         yield server
 
 
+@pytest.fixture(scope="session")
+def console() -> Console:
+    """What pages have written on their consoles."""
+    return Console()
+
+
+@pytest.fixture(autouse=True)
+def _nothing_on_the_console(console) -> Iterator[None]:
+    yield
+    assert console.taken() == []
+
+
 @pytest.fixture(scope="module")  # ended with its tests: while it lives, this process has a running event loop
-def browser() -> Iterator[Any]:
+def browser(console) -> Iterator[Any]:
     path = chromium()
     if path is None:
         pytest.skip("no Chromium here: set CHROMIUM to its path, or install the package chromium")
     expect.set_options(timeout=WAIT_MS)
     with sync_playwright() as playwright:
         opened = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        console.watch(opened)
         yield opened
         opened.close()
 

@@ -64,22 +64,27 @@ class Notebook:
 
     def open_panel_beside(self, experiment_id: str) -> Any:
         """Open the experiment's panel to the right of the notebook."""
-        self.page.evaluate(
-            """async (id) => {
-                const { commands, shell } = window.jupyterapp;
-                const notebook = shell.currentWidget;
-                await commands.execute('autotrain:open-experiment', { id });
-                shell.add(shell.currentWidget, 'main', { mode: 'split-right', ref: notebook.id });
-            }""",
-            experiment_id,
-        )
-        panel = self.page.locator(".jp-Autotrain-panel")
-        expect(panel.locator("canvas").first).to_be_visible()
-        return panel
+        return open_panel_beside(self.page, experiment_id)
 
     def screenshot(self, name: str) -> None:
         """Keep a picture of the page."""
         picture(self.page, name)
+
+
+def open_panel_beside(page: Any, experiment_id: str) -> Any:
+    """Open the panel of an experiment to the right of the notebook that is in front."""
+    page.evaluate(
+        """async (id) => {
+            const { commands, shell } = window.jupyterapp;
+            const notebook = shell.currentWidget;
+            await commands.execute('autotrain:open-experiment', { id });
+            shell.add(shell.currentWidget, 'main', { mode: 'split-right', ref: notebook.id });
+        }""",
+        experiment_id,
+    )
+    panel = page.locator(".jp-Autotrain-panel")
+    expect(panel.locator("canvas").first).to_be_visible()
+    return panel
 
 
 @contextmanager
