@@ -36,8 +36,10 @@ test('places count their trials', () => {
   ]);
 });
 
-test('of few trials all that have begun are drawn', () => {
-  assert.deepEqual(drawnTrials([row(1), row(2, { started_s: null })], 'maximize', new Set()), [1]);
+test('of few trials all that have begun are drawn, also those that wait to begin again', () => {
+  const waiting = { started_s: null };
+  const trials = [row(1), row(2, waiting), row(3, { ...waiting, attempt: 2 })];
+  assert.deepEqual(drawnTrials(trials, 'maximize', new Set()), [1, 3]);
 });
 
 test('of many trials the best, the newest and the wanted ones are drawn', () => {

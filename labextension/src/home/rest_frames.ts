@@ -80,7 +80,8 @@ export function drawnTrials(
   direction: string | undefined,
   wanted: ReadonlySet<number>,
 ): number[] {
-  const begun = trials.filter((trial) => trial.started_s !== null);
+  // One that waits to begin again has the curve of before.
+  const begun = trials.filter(({ started_s, attempt }) => started_s !== null || attempt > 1);
   if (begun.length <= MOST_CURVES) return begun.map(({ number }) => number);
   const newest = begun.slice(-NEWEST);
   const chosen = new Set([...begun.filter(({ number }) => wanted.has(number)), ...newest]);
