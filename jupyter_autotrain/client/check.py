@@ -132,7 +132,7 @@ def _check_trial(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) 
     """Ask a backend that can say so whether it would take the first trial; gives its notes."""
     if not isinstance(backend, TrialCheckingBackend):
         return ()
-    return backend.check_trial(_first_trial(replace(spec, backends=(choice,))))
+    return backend.check_trial(_first_trial(requirements.with_sizes(replace(spec, backends=(choice,)))))
 
 
 def _first_trial(spec: ExperimentSpec) -> TrialSpec:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 from jupyter_autotrain.core.backend import Backend
-from jupyter_autotrain.core.data import DataKind
+from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import DataError
 
@@ -34,6 +37,22 @@ def check_data(spec: ExperimentSpec, backend: Backend) -> None:
         f"A path that every node of the backend {backend.name!r} has.",
         "Correct `path:`, put the data there, or send it from here: `NAME: ./file`.",
     )
+
+
+def with_sizes(spec: ExperimentSpec) -> ExperimentSpec:
+    """The spec, with how large the data is that it sends; what cannot be looked at counts nothing here."""
+    return replace(spec, data=tuple(_measured(source) for source in spec.data))
+
+
+def _measured(source: DataSource) -> DataSource:
+    if source.kind is not DataKind.COPY or source.size_bytes:
+        return source
+    path = Path(source.local_path).expanduser()
+    size_bytes = 0
+    for one in path.rglob("*") if path.is_dir() else (path,):
+        with contextlib.suppress(OSError):
+            size_bytes += one.stat().st_size if one.is_file() else 0
+    return replace(source, size_bytes=size_bytes)
 
 
 def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:

@@ -10,12 +10,16 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
+import sys
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.testing import namespaces, ssh_lab_files
+import psutil
+
+from jupyter_autotrain.testing import namespaces, silent_disk, ssh_lab_files
 
 _NETWORK = "10.77.0"
 _PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
@@ -145,6 +149,30 @@ class LabHost:
     def heal(self) -> None:
         """Put the host back on the network."""
         self._lab.in_controller("ip", "link", "set", self._port, "up")
+
+    def freeze(self) -> None:
+        """Stop all processes of the host: its kernel still acknowledges what is sent to it, and nobody answers."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let all of its processes go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: int) -> None:
+        for process in psutil.Process(self.first_pid).children(recursive=True):
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+    @contextlib.contextmanager
+    def silent_disk(self, folder: Path) -> Iterator[None]:
+        """Put a file system that never answers in the place of a folder of the host, as if its server were gone."""
+        enter = ("nsenter", "--target", str(self.first_pid), "--mount")
+        process = namespaces.begin((*enter, sys.executable, silent_disk.__file__, str(folder)))
+        try:
+            yield
+        finally:
+            namespaces.end(process)
+            self.run("umount", "--lazy", str(folder))
 
     def reboot(self) -> None:
         """End all processes of the host, and start it again with another boot id; its disk stays."""

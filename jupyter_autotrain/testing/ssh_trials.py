@@ -83,15 +83,23 @@ def end_with_supervisor(backend: SshBackend, ref: JobRef) -> JobStatus:
     return ended
 
 
-def kill_agents(host: LabHost) -> int:
-    """Kill all agents on a host; gives how many there were."""
-    killed = 0
+def agents(host: LabHost) -> list[psutil.Process]:
+    """All agents on a host."""
+    found = []
     for process in psutil.Process(host.first_pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier connection may be ending just now
             if "exec(sys.stdin.buffer" in " ".join(process.cmdline()):
-                process.kill()
-                killed += 1
-    return killed
+                found.append(process)
+    return found
+
+
+def kill_agents(host: LabHost) -> int:
+    """Kill all agents on a host; gives how many there were."""
+    found = agents(host)
+    for process in found:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    return len(found)
 
 
 def supervisors(host: LabHost) -> list[str]:

@@ -158,6 +158,10 @@ class DataCache:
                 "Free some of it, or choose a folder on another disk in the profile.",
             )
 
+    def room_bytes(self) -> int:
+        """How much it could hold at most, if no running trial used any of it."""
+        return min(self._limit_bytes, shutil.disk_usage(self.root).free + self._size_bytes())
+
     def _check_limit(self, size_bytes: int) -> None:
         if size_bytes > self._limit_bytes:
             raise DataError(

@@ -139,6 +139,26 @@ def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:
         assert f"{other} does not run on h1" in step.text
 
 
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ('echo \'["3.8.10", "/usr/bin/python3", "/tmp", true, 1000000000]\'', "is Python 3.8.10, which is too old"),
+        ("echo '[1, 2]'", "does not run on h1: [1, 2]"),
+        ("exec yes", "on h1 prints without end: b'y"),
+    ],
+)
+def test_an_interpreter_that_cannot_be_used_fails_at_its_step(
+    lab: ssh_lab.SshLab, tmp_path: Path, program: str, told: str
+) -> None:
+    python = tmp_path / "python3"
+    python.write_text(f"#!/bin/sh\n{program}\n")
+    python.chmod(0o755)
+    step = failure(lab, python=str(python))
+    assert step.name == "Python"
+    assert told in step.text
+    assert "in the profile" in step.action
+
+
 def test_an_interpreter_may_lie_below_the_home_there(lab: ssh_lab.SshLab) -> None:
     folder = lab.hosts[0].home() / "my venv"
     folder.mkdir()

@@ -12,7 +12,8 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.transport import HostKeyError, run
+from jupyter_autotrain.backends.ssh.remote_command import run
+from jupyter_autotrain.backends.ssh.transport import HostKeyError
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState

@@ -7,6 +7,7 @@ import hashlib
 import http.server
 import os
 import stat
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,10 +17,13 @@ import pytest
 
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.sending import FolderManifest
+from jupyter_autotrain.client.check import check
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import BackendChoice, Profile
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
@@ -145,6 +149,19 @@ def test_data_larger_than_the_limit_is_refused_before_anything_is_sent(
         begin(backend, home, tmp_path, "big")
     assert "data_cache_limit" in caught.value.action
     assert folders(workdir) == 0
+
+
+def test_data_for_which_no_host_has_room_is_refused_at_submit(lab: SshLab, home: Home, tmp_path: Path) -> None:
+    with (tmp_path / "huge").open("wb") as file:
+        file.truncate(10**13)  # it takes no room here
+    options = {"hosts": ["h1"], "config_file": str(lab.config), "python": sys.executable, "data_cache_limit": 10**14}
+    source = DataSource("train", DataKind.COPY, local_path=str(tmp_path / "huge"))
+    profile = Profile("lab", "ssh", options)  # type: ignore[arg-type]  # the options are JSON
+    spec = ExperimentSpec("big", Bundle(), backends=(BackendChoice(profile),), data=(source,))
+    with pytest.raises(BackendError, match="The data is 10 TB; there is room for") as caught:
+        check(spec, home, afresh=True)
+    assert " on h1." in caught.value.found
+    assert "data_cache_limit" in caught.value.expected
 
 
 def test_damaged_data_is_sent_again(backend: SshBackend, home: Home, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ import pytest
 from jupyter_autotrain.backends.ssh import connecting, host_keys, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.backends.ssh.host import resolve
-from jupyter_autotrain.backends.ssh.transport import HostKeyError, LinkLostError, Transport, run, start
+from jupyter_autotrain.backends.ssh.remote_command import run, start
+from jupyter_autotrain.backends.ssh.transport import HostKeyError, LinkLostError, Transport
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError
 from jupyter_autotrain.testing import wait_until

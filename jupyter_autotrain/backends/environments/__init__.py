@@ -3,8 +3,8 @@
 What runs at the place (finding and making interpreters) is `worker.environments`.
 """
 
-from jupyter_autotrain.backends.environments.comparison import differences, refuse
+from jupyter_autotrain.backends.environments.comparison import OLDEST_PYTHON, differences, refuse
 from jupyter_autotrain.backends.environments.place_check import InterpreterCheck
 from jupyter_autotrain.backends.environments.version_lock import VersionLock, lock_versions
 
-__all__ = ["InterpreterCheck", "VersionLock", "differences", "lock_versions", "refuse"]
+__all__ = ["OLDEST_PYTHON", "InterpreterCheck", "VersionLock", "differences", "lock_versions", "refuse"]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from jupyter_autotrain.backends.environments import comparison
-from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment, PythonPackage
+from jupyter_autotrain.core.python_environment import (
+    EnvironmentKind,
+    InterpreterReport,
+    PythonEnvironment,
+    PythonPackage,
+)
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
@@ -30,7 +35,8 @@ class InterpreterCheck:
             BackendError: It lacks something; no waiting helps.
         """
         key = (node, trial.python_environment, trial.python_packages)
-        if key in self._passed or not trial.python_packages:
+        is_place = trial.python_environment.kind is EnvironmentKind.PLACE  # its own interpreter runs the agent
+        if key in self._passed or (is_place and not trial.python_packages):
             return
         try:
             comparison.refuse(ask(), trial.python_packages)

@@ -68,7 +68,7 @@ class Agent:
         self._environments = str(root / "environments")
         self._data = str(root / "data")
         self._handlers: dict[str, Callable[[AgentRequest], object]] = {
-            "ping": lambda _: None,
+            "ping": lambda _: os.statvfs(self._root).f_bavail,  # a host whose file server is gone is of no use
             "machine": lambda _: agent_machine.describe(),
             "python": self._inspect_python,
             "make_room": lambda request: self._code.make_room(
@@ -79,6 +79,7 @@ class Agent:
             "taken": lambda request: self._watcher.acknowledge(request["job"], request["stream"], request["offset"]),
             "unsubscribe": self._unsubscribe,
             "missing": lambda request: agent_data.missing(request["paths"]),
+            "data_room": lambda request: agent_data.room_bytes(self._data, request["limit_bytes"]),
             "use_data": self._use_data,
             "keep_data": lambda request: DataCache(self._data).complete(request["digest"]),
             "put": self._put,

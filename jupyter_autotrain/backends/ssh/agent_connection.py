@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import json
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -17,11 +18,13 @@ from jupyter_autotrain.backends.ssh.connecting import connect
 from jupyter_autotrain.backends.ssh.folder_channel import FolderChannel
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
 from jupyter_autotrain.backends.ssh.sending import Receiver
-from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
+from jupyter_autotrain.backends.ssh.transport import LinkLostError, NoAnswerError, Transport, no_answer
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
+HEARTBEAT_S = 3.0
+SILENT_S = 10.0  # a host that answers no heartbeat for so long does not answer any more
 _SERVE = (
     "root = main(); sys.path.insert(0, str(root)); "
     "from jupyter_autotrain.backends.ssh import agent; agent.main(str(root.parent.parent))"
@@ -40,7 +43,7 @@ class HostConfig:
     python: str
     workdir: str
     address_of_ranks: str = ""
-    ping_s: float = 15.0  # an agent ends after some time without a request, and so may trials with a lease
+    heartbeat_s: float = HEARTBEAT_S  # an agent ends after some time without a request, and so may trials with a lease
     cache_limit_bytes: int | None = None  # of code there; None: nothing is removed
 
 
@@ -63,18 +66,33 @@ class AgentConnection:
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[JsonValue]] = {}
         self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._transferred_s = 0.0
         self.loss: LinkLostError | None = None
-        try:
+        with contextlib.ExitStack() as undone:
+            undone.callback(self.transport.close)
             self._agent = Receiver(self.transport, config.python, self.name, _SERVE)
+            undone.callback(self._agent.channel.close)
             self._agent.send(agent_folder(), config.workdir, "agents")
-            self.greeting = self._agent.line()
-            self.folders = FolderChannel(self.transport, config.python, self.name)
-        except BaseException:
-            self.transport.close()
-            raise
+            self.greeting = self._agent.answer("root")
+            undone.pop_all()
+        self.folders = FolderChannel(self.transport, config.python, self.name, self.note_transfer)
         threading.Thread(target=self._listen, name=f"ssh-{self.name}", daemon=True).start()
 
-    def ask(self, message: Mapping[str, object]) -> Future[JsonValue]:
+    def ask(self, message: Mapping[str, object], within_s: float) -> JsonValue:
+        """Ask the agent, and wait for its answer.
+
+        Raises:
+            LinkLostError: The connection is gone, or is given up as no answer has come.
+            BackendError: The agent refuses.
+        """
+        answer = self.tell(message)
+        try:
+            return answer.result(within_s)
+        except TimeoutError:
+            raise self._mark_lost(no_answer(self.name, within_s)) from None
+
+    def tell(self, message: Mapping[str, object]) -> Future[JsonValue]:
         """Ask the agent; the answer comes later.
 
         Raises:
@@ -86,16 +104,33 @@ class AgentConnection:
                 raise self.loss
             number = next(self._numbers)
             self._waiting[number] = answer
-            with contextlib.suppress(BrokenPipeError):  # the agent has ended: the listening thread finds it
-                self._agent.channel.send(json.dumps({"id": number, **message}).encode() + b"\n")
+        line = json.dumps({"id": number, **message}).encode() + b"\n"
+        try:
+            with self._sending, contextlib.suppress(BrokenPipeError):  # it has ended: the listening thread finds it
+                self._agent.channel.send(line, SILENT_S)
+        except LinkLostError as error:
+            raise self._mark_lost(error) from error
         return answer
 
     def _listen(self) -> None:
         try:
             while True:
-                self._take(self._agent.line())
+                self._take(self._line())
         except Exception as error:  # noqa: BLE001 - whatever it is, every waiter must be released
             self._mark_lost(error)
+
+    def _line(self) -> JsonObject:
+        """Wait for the agent's next line. It answers each heartbeat, unless a transfer fills the connection."""
+        while True:
+            try:
+                return self._agent.line(SILENT_S)
+            except NoAnswerError:
+                if time.monotonic() - self._transferred_s >= SILENT_S:
+                    raise
+
+    def note_transfer(self) -> None:
+        """Note that a piece of a file has been sent or received: the host answers, maybe late."""
+        self._transferred_s = time.monotonic()
 
     def _take(self, message: JsonObject) -> None:
         if "push" not in message:
@@ -105,24 +140,28 @@ class AgentConnection:
         elif name := self.pushed.take(message):
             self._on_news([name])
 
-    def _mark_lost(self, error: Exception) -> None:
+    def _mark_lost(self, error: Exception) -> LinkLostError:
+        """Note the first reason why it is lost, release those that wait, and end it; gives that reason."""
         why = error.found if isinstance(error, AutotrainError) else repr(error)
         expected = "An agent that runs as long as the link."
         ended = LinkLostError(f"The agent on {self.name} has ended: {why}", expected, "Another one is started.")
-        loss = error if isinstance(error, LinkLostError) else ended
         with self._lock:
-            self.loss = loss
+            if self.loss is not None:
+                return self.loss
+            self.loss = loss = error if isinstance(error, LinkLostError) else ended
             waiting = list(self._waiting.values())
             self._waiting.clear()
         for answer in waiting:
             answer.set_exception(loss)
         self._on_news(self.pushed.names())
+        self.transport.close()  # whoever is still sending waits for a host that takes nothing
+        return loss
 
     def close(self) -> None:
         """Give it up; the agent ends, and what it started goes on."""
+        self.transport.close()
         self.folders.close()
         self._agent.channel.close()
-        self.transport.close()
 
 
 def _settle(waiting: Future[JsonValue], answer: JsonObject) -> None:

@@ -27,6 +27,11 @@ def use(root: Path, directory: Path, digest: str, size_bytes: int, limit_bytes: 
     return False
 
 
+def room_bytes(root: str, limit_bytes: int) -> int:
+    """How much data the cache could hold. Arguments as `use`."""
+    return DataCache(root, limit_bytes).room_bytes()
+
+
 def missing(paths: list[str]) -> list[str]:
     """Those of the paths, which may begin with `~`, that are not there."""
     return [path for path in paths if not Path(path).expanduser().exists()]

@@ -31,11 +31,13 @@ class ArchiveStream:
     Args:
         channel: Takes the stream.
         progress: Called after each piece.
+        silence_s: How long the other end may take nothing: it first reads what is there of a file.
     """
 
-    def __init__(self, channel: Channel, progress: ProgressCallback | None) -> None:
+    def __init__(self, channel: Channel, progress: ProgressCallback | None, silence_s: float) -> None:
         self._channel = channel
         self._progress = progress
+        self._silence_s = silence_s
         self._total_bytes = 0
         self._sent_bytes = 0
         self._piece = bytearray()
@@ -81,7 +83,7 @@ class ArchiveStream:
             self._flush()
 
     def _flush(self) -> None:
-        self._channel.send(bytes(self._piece))
+        self._channel.send(bytes(self._piece), self._silence_s)
         self._sent_bytes += len(self._piece)
         self._piece.clear()
         if self._progress is not None:

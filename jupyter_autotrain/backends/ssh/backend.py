@@ -36,7 +36,7 @@ from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -70,7 +70,7 @@ class SshBackend(HostChecks):
         self._context = context
         self._owner = home_identity.identity(context.home)
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
-        self._observer = Observer(self)
+        self._observer = Observer(self, cast("float | None", profile.options.get("lost_after")))
         self._survey = HostSurvey(self._links)
         self._starter = TrialStarter(profile, context, self._links)
         self._multi_node = MultiNode(self)
@@ -211,11 +211,17 @@ class SshBackend(HostChecks):
         return self._observer.chunks(cursors)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
-        """Write a file into the trial directory on its host."""
+        """Write a file into the trial directory on its host; of several, on all that answer."""
         text = base64.b64encode(data).decode()
         refs = node_refs(ref)
+        errors = []
         for one in refs:
-            self.link_to(one).ask("put", job=self.name_there(one), path=path, data=text)
+            try:
+                self.link_to(one).ask("put", job=self.name_there(one), path=path, data=text)
+            except AutotrainError as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         if path == wire.STOP_FILE and len(refs) > 1 and not ref.data.get("elastic"):
             stop_carrying.agree(self, refs)
 

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import median
 
+from jupyter_autotrain.backends.environments import OLDEST_PYTHON
 from jupyter_autotrain.backends.ssh import connecting, host_keys
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
-from jupyter_autotrain.backends.ssh.transport import CONNECT_S, HostKeyError, Transport, run
+from jupyter_autotrain.backends.ssh.remote_command import run
+from jupyter_autotrain.backends.ssh.transport import CONNECT_S, HostKeyError, Transport
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.inventory import Node
 from jupyter_autotrain.core.sizes import format_bytes
@@ -129,13 +131,20 @@ def _look_around(config: HostConfig, transport: Transport) -> tuple[str, str, st
     printed = result.stderr if result.exit_code else result.stdout
     lines = printed.decode(errors="replace").strip().splitlines()
     said = lines[-1] if lines else "it printed nothing"
-    if result.exit_code or not said.startswith("["):
+    try:
+        version, executable, folder, is_writable, free_bytes = json.loads("" if result.exit_code else said)
+    except (ValueError, TypeError):
         raise BackendError(
             f"{config.python} does not run on {config.address.name}: {said[:200]}",
             "An interpreter there.",
             "Install it, or name another one: `python: /opt/venv/bin/python` in the profile.",
+        ) from None
+    if tuple(int(number) for number in str(version).split(".")[:2]) < OLDEST_PYTHON:
+        raise BackendError(
+            f"{config.python} on {config.address.name} is Python {version}, which is too old.",
+            "A Python of at least 3.9.",
+            "Name another one: `python: /opt/venv/bin/python` in the profile.",
         )
-    version, executable, folder, is_writable, free_bytes = json.loads(said)
     return str(version), str(executable), str(folder), bool(is_writable), int(free_bytes)
 
 

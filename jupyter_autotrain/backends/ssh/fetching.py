@@ -64,12 +64,15 @@ def _fetch_file(link: HostLink, job: str, path: str, size_bytes: int, goal: Path
         if size_bytes > _LARGE_BYTES:
             link.receive_file(job, path, file)
         else:
-            _ask_for(link, job, path, file)
+            _ask_for(link, job, path, size_bytes, file)
     part.replace(goal)
 
 
-def _ask_for(link: HostLink, job: str, path: str, file: IO[bytes]) -> None:
-    """Complete a small file by the agent's answers."""
+def _ask_for(link: HostLink, job: str, path: str, size_bytes: int, file: IO[bytes]) -> None:
+    """Complete a small file by the agent's answers; what a file has grown by meanwhile is left there."""
     offset = file.seek(0, os.SEEK_END)
-    while data := base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=offset))):
+    while offset < size_bytes:
+        data = base64.b64decode(cast("str", link.ask("get", job=job, path=path, offset=offset)))
+        if not data:
+            return
         offset += file.write(data)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+from collections.abc import Callable
 from typing import IO
 
-from jupyter_autotrain.backends.ssh.transport import Channel, Transport, start
+from jupyter_autotrain.backends.ssh.remote_command import start
+from jupyter_autotrain.backends.ssh.transport import PATIENCE_S, Channel, Transport
 from jupyter_autotrain.errors import BackendError
 
 _BLOCK_BYTES = 1 << 20
 _DIGEST_CHARACTERS = 64
+_LEAST_RATE = 20e6  # bytes per second that a slow disk there reads
+_MOST_SIZE_CHARACTERS = 20
 _PROGRAM = (
     "import sys; sys.path.insert(0, {code!a}); from jupyter_autotrain.backends.ssh import agent_streaming; "
     "agent_streaming.main({directory!a}, {path!a}, {offset})\n"
@@ -33,8 +37,14 @@ class RemoteFile:
         self._directory = directory
         self._path = path
 
-    def receive(self, transport: Transport, python: str, part: IO[bytes]) -> None:
+    def receive(self, transport: Transport, python: str, part: IO[bytes], on_piece: Callable[[], None]) -> None:
         """Complete a part of the file; what is in it already is not sent again.
+
+        Args:
+            transport: The connection.
+            python: The interpreter there.
+            part: What is here of the file.
+            on_piece: Called whenever some of it has come.
 
         Raises:
             LinkLostError: The connection is gone; what has arrived stays for the next attempt.
@@ -44,7 +54,7 @@ class RemoteFile:
         argv = [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.readline())"]
         channel = start(transport, argv, self._name)
         try:
-            is_same = self._append(channel, part)
+            is_same = self._append(channel, part, on_piece)
         except EOFError:
             said = channel.stderr().decode(errors="replace").strip().splitlines()
             why = said[-1] if said else "it ended early"
@@ -59,7 +69,7 @@ class RemoteFile:
                 "Pull it again: it is brought from its beginning then.",
             )
 
-    def _append(self, channel: Channel, part: IO[bytes]) -> bool:
+    def _append(self, channel: Channel, part: IO[bytes], on_piece: Callable[[], None]) -> bool:
         """Take the bytes that come; gives whether the whole has the digest that comes after them."""
         total = hashlib.sha256()
         while block := part.read(_BLOCK_BYTES):
@@ -68,35 +78,46 @@ class RemoteFile:
         program = _PROGRAM.format(code=self._code, directory=self._directory, path=self._path, offset=offset)
         with contextlib.suppress(BrokenPipeError):  # it has ended, and its standard error says why
             channel.send(program.encode())
-        stream = _Stream(channel)
-        left = int(stream.line()) - offset
+        stream = _Stream(channel, PATIENCE_S + offset / _LEAST_RATE)  # what is here is read there, and not sent
+        left = self._size_bytes(stream.line(_MOST_SIZE_CHARACTERS)) - offset
         while left > 0:
             piece = stream.piece(left)
             part.write(piece)
             total.update(piece)
             left -= len(piece)
+            on_piece()
         digest = b""
         while len(digest) < _DIGEST_CHARACTERS:
             digest += stream.piece(_DIGEST_CHARACTERS - len(digest))
-        return digest.decode() == total.hexdigest()
+        return digest == total.hexdigest().encode()
+
+    def _size_bytes(self, line: bytes) -> int:
+        if not line.strip().isdigit():
+            raise BackendError(
+                f"The program that reads {self._path} on {self._name} printed {line!r}.",
+                "A Python that prints nothing by itself.",
+                "Name one in the profile: `python: /path/to/python3`.",
+            )
+        return int(line)
 
 
 class _Stream:
     """What a channel prints, in pieces of the size asked for; EOFError where it ends before."""
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, silence_s: float) -> None:
         self._channel = channel
+        self._silence_s = silence_s
         self._rest = b""
 
     def piece(self, most_bytes: int) -> bytes:
-        data = self._rest or self._channel.receive()
+        data = self._rest or self._channel.receive(self._silence_s)
         if not data:
             raise EOFError
         self._rest = data[most_bytes:]
         return data[:most_bytes]
 
-    def line(self) -> bytes:
+    def line(self, most_bytes: int) -> bytes:
         found = b""
-        while not found.endswith(b"\n"):
+        while not found.endswith(b"\n") and len(found) < most_bytes:
             found += self.piece(1)
         return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
 from jupyter_autotrain.backends.ssh.sending import FolderManifest, Receiver
-from jupyter_autotrain.backends.ssh.transport import Transport
+from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
 from jupyter_autotrain.errors import AutotrainError
 
 _RECEIVE_FOLDERS = "serve()"
@@ -19,12 +20,14 @@ class FolderChannel:
         transport: The connection.
         python: The interpreter there.
         name: The host, for messages.
+        on_piece: Called whenever the host has taken some.
     """
 
-    def __init__(self, transport: Transport, python: str, name: str) -> None:
+    def __init__(self, transport: Transport, python: str, name: str, on_piece: Callable[[], None]) -> None:
         self._transport = transport
         self._python = python
         self._name = name
+        self._on_piece = on_piece
         self._kept: Receiver | None = None
         self._lock = threading.Lock()
 
@@ -34,6 +37,8 @@ class FolderChannel:
         if receiver is not None:
             try:
                 return self._send(receiver, folder, root, kind, progress)
+            except LinkLostError:
+                raise
             except AutotrainError:
                 pass  # it had ended, as after a minute without a folder
         return self._send(self._start(), folder, root, kind, progress)
@@ -62,8 +67,13 @@ class FolderChannel:
     def _send(
         self, receiver: Receiver, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None
     ) -> str:
+        def note(sent_bytes: int, total_bytes: int) -> None:
+            self._on_piece()
+            if progress is not None:
+                progress(sent_bytes, total_bytes)
+
         try:
-            path = receiver.send(folder, root, kind, progress)
+            path = receiver.send(folder, root, kind, note)
         except BaseException:
             receiver.channel.close()
             raise

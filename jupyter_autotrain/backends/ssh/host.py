@@ -88,9 +88,17 @@ def resolve(address: HostAddress) -> ResolvedHost:
 
 def _ask_ssh(address: HostAddress) -> dict[str, list[str]]:
     argv = ["ssh", "-G", *address.ssh_options(), "--", address.name]
-    asked = subprocess.run(
-        argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False, timeout=_ASK_S
-    )
+    try:
+        asked = subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
+            timeout=_ASK_S,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise BackendUnavailableError(
+            f"The SSH configuration for {address.name!r} cannot be read: no answer within {_ASK_S:.0f} s.",
+            "A configuration whose `Match exec` commands end.",
+            f"Run `ssh -G {address.name}` in a terminal.",
+        ) from None
     if asked.returncode != 0:
         raise BackendUnavailableError(
             f"The SSH configuration for {address.name!r} cannot be read: {asked.stderr.strip()[:300]}",

@@ -11,11 +11,16 @@ from jupyter_autotrain.backends.ssh import agent_responses, connecting, host_env
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import resolve
+from jupyter_autotrain.backends.ssh.host_survey import HostSurvey
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep
+from jupyter_autotrain.core.data import DataKind
 from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 
 class HostChecks(ABC):
@@ -23,6 +28,8 @@ class HostChecks(ABC):
 
     name: str
     _links: Mapping[str, HostLink]
+    _profile: Profile
+    _survey: HostSurvey
     _owner: str  # the folder of this home's jobs on each host
 
     @abstractmethod
@@ -45,6 +52,12 @@ class HostChecks(ABC):
         yield from checking.check_host(
             link.config, lambda: agent_responses.node(node, cast("JsonObject", link.ask("machine")))
         )
+
+    def check_trial(self, trial: TrialSpec) -> Sequence[str]:
+        """Make sure that a host has room for the trial's data, as `TrialCheckingBackend.check_trial`."""
+        limit_bytes = cast("int | None", self._profile.options.get("data_cache_limit")) or DEFAULT_LIMIT_BYTES
+        size_bytes = sum(source.size_bytes for source in trial.data if source.kind is DataKind.COPY)
+        return self._survey.check_data_room(size_bytes, limit_bytes)
 
     def upload(self, node: str, bundle: Path) -> None:
         """Send a bundle to a host."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.backends.ssh import option_defaults
 from jupyter_autotrain.backends.ssh.address import HostAddress, named_host
-from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.agent_connection import HEARTBEAT_S, HostConfig
 from jupyter_autotrain.backends.ssh.connecting import check_installed
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.devices import Link, LinkKind
@@ -16,8 +16,7 @@ from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
-_PING_S = 15.0
-_PINGS_OF_A_LEASE = 5
+_HEARTBEATS_OF_A_LEASE = 5
 
 _NETWORK_LATENCY_S = 10e-6  # as of the networks in `core.devices`
 _NETWORK_EFFICIENCY = 0.9
@@ -64,13 +63,19 @@ def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> Hos
         str(given.get("python") or option_defaults.PYTHON),
         str(given.get("workdir") or option_defaults.WORKDIR),
         str(host.get("address") or ""),
-        _ping_s(given.get("lease_s")),
+        _heartbeat_s(lease_s(given)),
         cast("int | None", given.get("cache_limit", option_defaults.CACHE_LIMIT_BYTES)),
     )
 
 
-def _ping_s(lease_s: JsonValue) -> float:
-    return min(_PING_S, lease_s / _PINGS_OF_A_LEASE) if isinstance(lease_s, int | float) else _PING_S
+def lease_s(options: Mapping[str, JsonValue]) -> float | None:
+    """After how long without contact a trial ends itself: before a manager takes it for lost. None: never."""
+    given = [options.get("lease_s"), options.get("lost_after")]
+    return min((float(value) for value in given if isinstance(value, int | float)), default=None)
+
+
+def _heartbeat_s(lease_s: float | None) -> float:
+    return HEARTBEAT_S if lease_s is None else min(HEARTBEAT_S, lease_s / _HEARTBEATS_OF_A_LEASE)
 
 
 def network_of(profile: Profile) -> Link | None:

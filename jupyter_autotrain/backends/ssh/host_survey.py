@@ -14,7 +14,8 @@ from jupyter_autotrain.core.backend import Probe
 from jupyter_autotrain.core.devices import Link
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
 _CHECK_S = 20.0  # for hosts to be reached before a submission
 _PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
@@ -81,6 +82,38 @@ class HostSurvey:
         calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
         answers = SideBySide().call(calls, _CHECK_S)
         return [(name, path) for name in self._links for path in answers.get(name, ())]
+
+    def check_data_room(self, size_bytes: int, limit_bytes: int) -> list[str]:
+        """Make sure that so much data fits on a host, whatever has to go from its cache; names those where it does not.
+
+        Args:
+            size_bytes: How large the data is.
+            limit_bytes: How much data each host may keep.
+
+        Raises:
+            BackendError: It fits on none of those that answer.
+        """
+        if not size_bytes:
+            return []
+        calls = {name: partial(_room_bytes, link, limit_bytes) for name, link in self._links.items()}
+        rooms = {name: room for name, room in SideBySide().call(calls, _CHECK_S).items() if room is not None}
+        small = {name: room for name, room in rooms.items() if room < size_bytes}
+        named = ", ".join(f"{format_bytes(room)} on {name}" for name, room in small.items())
+        if small and len(small) == len(rooms):
+            raise BackendError(
+                f"The data is {format_bytes(size_bytes)}; there is room for {named}.",
+                "Room on the disk of `workdir:`, below `data_cache_limit` of the profile.",
+                "Free some of it, set these in the profile, or name data that is there by `path:`.",
+            )
+        return [f"The data ({format_bytes(size_bytes)}) does not fit everywhere: room for {named}."] if small else []
+
+
+def _room_bytes(link: HostLink, limit_bytes: int) -> int | None:
+    """How much data a host could keep; None where it does not answer."""
+    try:
+        return cast("int", link.ask("data_room", limit_bytes=limit_bytes))
+    except AutotrainError:
+        return None
 
 
 def _reason(error: AutotrainError) -> str:

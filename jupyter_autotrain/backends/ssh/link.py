@@ -11,18 +11,20 @@ from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from typing import IO, cast
 
+from jupyter_autotrain.backends.ssh import answer_deadlines
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
 from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
 from jupyter_autotrain.backends.ssh.file_channel import RemoteFile
 from jupyter_autotrain.backends.ssh.sending import FolderManifest
 from jupyter_autotrain.backends.ssh.sent_folders import SentFolders
-from jupyter_autotrain.backends.ssh.transport import LinkLostError
+from jupyter_autotrain.backends.ssh.transport import LinkLostError, no_answer
 from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _FIRST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 15.0
+_CONNECT_S = 300.0  # each step of it has a deadline of its own
 
 
 class HostLink:
@@ -45,6 +47,7 @@ class HostLink:
         self._attempt: Future[AgentConnection] | None = None
         self._failure: BackendUnavailableError | None = None
         self._lost_at_s = 0.0  # by the wall clock, for people
+        self._silent_since_s: float | None = None
         self._retry_at_s = 0.0
         self._pause_s = 0.0
         self._closed = threading.Event()
@@ -59,11 +62,21 @@ class HostLink:
         """The host's name."""
         return self.config.address.name
 
+    @property
+    def silent_s(self) -> float:
+        """For how long the host has not answered, as far as this link knows."""
+        since_s = self._silent_since_s
+        return 0.0 if since_s is None else self._clock() - since_s
+
+    def _note_silence(self) -> None:
+        if self._silent_since_s is None:
+            self._silent_since_s = self._clock()
+
     def _news(self, names: Collection[str]) -> None:
         self._on_news(names)
 
     def ask(self, do: str, **content: object) -> JsonValue:
-        """Ask the agent, and wait for its answer.
+        """Ask the agent, and wait for its answer; a host that gives none in time does not answer any more.
 
         Raises:
             BackendUnavailableError: The host cannot be reached, or does not answer any more.
@@ -71,7 +84,7 @@ class HostLink:
         """
         connection = self.connection()
         try:
-            return connection.ask({"do": do, **content}).result()
+            return connection.ask({"do": do, **content}, answer_deadlines.patience_s(do, content))
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 
@@ -114,7 +127,8 @@ class HostLink:
         code, directory = cast("list[str]", self.ask("locate", job=job))
         connection = self.connection()
         try:
-            RemoteFile(self.name, code, directory, path).receive(connection.transport, self.config.python, part)
+            file = RemoteFile(self.name, code, directory, path)
+            file.receive(connection.transport, self.config.python, part, connection.note_transfer)
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 
@@ -136,7 +150,10 @@ class HostLink:
             attempt = self._attempt
         if failure is not None:
             raise failure
-        return attempt.result()
+        try:
+            return attempt.result(_CONNECT_S)
+        except TimeoutError:
+            raise no_answer(self.name, _CONNECT_S) from None
 
     def connection_if_made(self) -> AgentConnection | None:
         """The connection, without waiting; None when none was ever tried. Errors as `connection`."""
@@ -158,6 +175,7 @@ class HostLink:
             self._failure = None
             self._pause_s = 0.0
             self._lost_at_s = 0.0
+            self._silent_since_s = None
             self._connection = connection
         attempt.set_result(connection)
         if self._closed.is_set():
@@ -167,18 +185,20 @@ class HostLink:
     def _failed(self, error: Exception) -> Exception:
         with self._lock:
             self._attempt = None
+            self._note_silence()
             self._postpone()
             if not isinstance(error, AutotrainError):
-                return error
+                error = BackendUnavailableError(f"{self.name} cannot be reached: {error!r}.", "A host that answers.")
             self._failure = self._explained(error)
             return self._failure
 
     def _keep_asking(self, connection: AgentConnection) -> None:
-        """Keeps the agent alive: it ends after some time without a request."""
-        while not self._closed.wait(self.config.ping_s) and connection.loss is None:
+        """Send heartbeats: an agent ends after some time without a request, and one that answers none is given up."""
+        while not self._closed.wait(self.config.heartbeat_s) and connection.loss is None:
             try:
-                unread = connection.pushed.forget_unread()
-                connection.ask({"do": "unsubscribe", "jobs": unread})
+                if unread := connection.pushed.forget_unread():
+                    connection.tell({"do": "unsubscribe", "jobs": unread})
+                connection.tell({"do": "ping"})
             except LinkLostError:
                 return
 
@@ -191,6 +211,7 @@ class HostLink:
         with self._lock:
             if self._connection is connection:
                 self._connection = None
+                self._note_silence()
                 self._lost_at_s = time.time()
                 self._retry_at_s = 0.0
                 self._failure = self._explained(error)

@@ -7,6 +7,8 @@ ControlMaster is reused where there is one, as after a login with a second facto
 from __future__ import annotations
 
 import contextlib
+import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -20,13 +22,19 @@ from jupyter_autotrain.backends.ssh.transport import (
     CONNECT_S,
     MOST_BYTES,
     MOST_CHANNELS,
+    PATIENCE_S,
+    Deadline,
     LinkLostError,
     TailBuffer,
+    lost,
+    no_answer,
+    take_slot,
 )
 from jupyter_autotrain.errors import BackendUnavailableError
 
 _LINK_LOST = 255  # the exit code of `ssh` itself
 _MASTER_S = 4 * CONNECT_S  # to connect, through hosts in between
+_MASTER_ANSWER_S = 5.0  # it is a process of this machine
 _UNUSED_S = 30  # a master whose owner was killed ends itself after this
 # Without its master, `ssh` would connect by itself: slowly, without our knowing, and even after a lost connection.
 _ONLY_SHARED = (
@@ -67,8 +75,7 @@ class OpenSshTransport:
         return self._address.name
 
     def _shares_users_master(self) -> bool:
-        argv = ["ssh", *self._address.ssh_options(), "-O", "check", "--", self.name]
-        return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+        return _is_told(["ssh", *self._address.ssh_options()], "check", self.name)
 
     def _start_master(self) -> None:
         """Begin a master that goes to the background once authenticated, and holds none of our pipes there."""
@@ -98,7 +105,7 @@ class OpenSshTransport:
 
     def start(self, command: str) -> OpenSshChannel:
         """As `Transport.start`."""
-        self._slots.acquire()
+        take_slot(self._slots, self.is_alive, self.name)
         try:
             process = subprocess.Popen(
                 [*self._argv(), *_ONLY_SHARED, "--", self.name, command],
@@ -116,14 +123,12 @@ class OpenSshTransport:
 
     def is_alive(self) -> bool:
         """As `Transport.is_alive`."""
-        argv = [*self._argv(), "-O", "check", "--", self.name]
-        return subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False).returncode == 0
+        return _is_told(self._argv(), "check", self.name)
 
     def close(self) -> None:
         """As `Transport.close`; a master of the user's goes on."""
         if self._has_own_master:
-            argv = [*self._argv(), "-O", "exit", "--", self.name]
-            subprocess.run(argv, capture_output=True, stdin=subprocess.DEVNULL, check=False)
+            _is_told(self._argv(), "exit", self.name)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -132,6 +137,7 @@ class OpenSshChannel:
 
     def __init__(self, process: subprocess.Popen[bytes], owner: OpenSshTransport) -> None:
         self._process = process
+        os.set_blocking(_pipe(process.stdin).fileno(), False)
         self._owner = owner
         self._tail = TailBuffer()
         self._is_closed = False
@@ -143,37 +149,48 @@ class OpenSshChannel:
             while piece := _pipe(self._process.stderr).read(MOST_BYTES):
                 self._tail.add(piece)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
         """As `Channel.send`."""
         view = memoryview(data)
         stdin = _pipe(self._process.stdin)
         try:
             while view:
+                self._wait_for(stdin, select.POLLOUT, within_s)
                 view = view[stdin.write(view) or 0 :]
         except BrokenPipeError as error:
-            if self._process.wait() == _LINK_LOST:
+            if self._ended(Deadline(within_s)) == _LINK_LOST:
                 raise self._lost() from error
             raise
+
+    def _wait_for(self, stream: IO[bytes], event: int, within_s: float) -> None:
+        """Wait until a pipe can be read or written, or has been closed at its other end."""
+        poll = select.poll()
+        poll.register(stream, event)
+        if not poll.poll(1000 * within_s):
+            raise no_answer(self._owner.name, within_s)
+
+    def _ended(self, deadline: Deadline) -> int:
+        try:
+            return self._process.wait(deadline.left_s)
+        except subprocess.TimeoutExpired:
+            raise no_answer(self._owner.name, deadline.within_s) from None
 
     def finish(self) -> None:
         """As `Channel.finish`."""
         _pipe(self._process.stdin).close()
 
-    def receive(self) -> bytes:
+    def receive(self, within_s: float = PATIENCE_S) -> bytes:
         """As `Channel.receive`."""
+        deadline = Deadline(within_s)
+        self._wait_for(_pipe(self._process.stdout), select.POLLIN, within_s)
         piece = _pipe(self._process.stdout).read(MOST_BYTES)
-        if not piece and self._process.wait() == _LINK_LOST:
+        if not piece and self._ended(deadline) == _LINK_LOST:
             raise self._lost()
         return piece
 
     def _lost(self) -> LinkLostError:
         last = self.stderr().decode(errors="replace").strip().splitlines()
-        why = f" ({last[-1][:200]})" if last else ""
-        return LinkLostError(
-            f"{self._owner.name} does not answer{why}.",
-            "A host that answers.",
-            "It is tried again; what runs there goes on.",
-        )
+        return lost(self._owner.name, f" ({last[-1][:200]})" if last else "")
 
     def stderr(self) -> bytes:
         """As `Channel.stderr`."""
@@ -181,9 +198,9 @@ class OpenSshChannel:
             self._reader.join(1.0)
         return self._tail.bytes()
 
-    def exit_code(self) -> int:
+    def exit_code(self, within_s: float = PATIENCE_S) -> int:
         """As `Channel.exit_code`."""
-        code = self._process.wait()
+        code = self._ended(Deadline(within_s))
         if code == _LINK_LOST:
             raise self._lost()
         return code
@@ -197,7 +214,11 @@ class OpenSshChannel:
             _pipe(self._process.stdin).close()
         if self._process.poll() is None:
             self._process.terminate()
-        self._process.wait()
+        try:
+            self._process.wait(_MASTER_ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
         self._reader.join(1.0)
         for stream in (self._process.stdout, self._process.stderr):
             _pipe(stream).close()
@@ -207,3 +228,15 @@ class OpenSshChannel:
 def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
     assert stream is not None
     return stream
+
+
+def _is_told(argv: list[str], what: str, name: str) -> bool:
+    """Tell a master something (`ssh -O`); False when there is none, or it does not answer."""
+    command = [*argv, "-O", what, "--", name]
+    try:
+        told = subprocess.run(
+            command, capture_output=True, stdin=subprocess.DEVNULL, check=False, timeout=_MASTER_ANSWER_S
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return told.returncode == 0

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import paramiko
 
@@ -15,6 +13,7 @@ from jupyter_autotrain.backends.ssh import host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
 from jupyter_autotrain.backends.ssh.known_hosts import KnownKeys, known_keys
+from jupyter_autotrain.backends.ssh.paramiko_agent import agent_answers, at_socket, first_key
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -103,11 +102,11 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
     known = known_keys(host.known_hosts, host.key_name)
     client.set_missing_host_key_policy(KnownKeysOnly(host, known))
     try:
-        with _explained(host), _agent_socket(host.identity_agent), _agent_key(host) as agent_key:
+        with _explained(host), at_socket(host.identity_agent), first_key(host) as agent_key:
             client.connect(
                 host.key_name, port=22, username=host.user, pkey=_certified_key(host) or agent_key,
-                key_filename=list(host.key_files) or None,
-                sock=_socket(host, carrier), allow_agent=not host.only_key_files, look_for_keys=False,
+                key_filename=list(host.key_files) or None, sock=_socket(host, carrier),
+                allow_agent=not host.only_key_files and agent_answers(), look_for_keys=False,
                 timeout=CONNECT_S, banner_timeout=CONNECT_S, auth_timeout=CONNECT_S,
                 transport_factory=partial(_transport, known),
             )  # fmt: skip
@@ -131,19 +130,6 @@ def _certified_key(host: ResolvedHost) -> paramiko.PKey | None:
                 if fields in key.public_blob.key_blob:
                     return key
     return None
-
-
-@contextlib.contextmanager
-def _agent_key(host: ResolvedHost) -> Iterator[paramiko.PKey | None]:
-    """Where the configuration allows only named keys: the first of them that the agent holds, as OpenSSH takes it."""
-    if not host.only_key_files:
-        yield None
-        return
-    named: set[str] = set()
-    for file in host.public_key_files:
-        named.update(Path(file).read_text(encoding="utf-8", errors="replace").split())
-    with contextlib.closing(paramiko.Agent()) as agent:
-        yield next((key for key in agent.get_keys() if key.get_base64() in named), None)
 
 
 def _transport(known: KnownKeys, stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
@@ -226,20 +212,3 @@ def _not_let_in(host: ResolvedHost, error: Exception) -> BackendUnavailableError
         f"Run `ssh {host.name} true` in a terminal until it asks for nothing; if it asks for nothing now, say "
         "`transport: openssh` in the profile.",
     )
-
-
-@contextlib.contextmanager
-def _agent_socket(path: str) -> Iterator[None]:
-    """Let paramiko find the agent that the configuration names; it looks only at the environment."""
-    if path in {"", "SSH_AUTH_SOCK"}:
-        yield
-        return
-    before = os.environ.get("SSH_AUTH_SOCK")
-    os.environ["SSH_AUTH_SOCK"] = path
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["SSH_AUTH_SOCK"]
-        else:
-            os.environ["SSH_AUTH_SOCK"] = before

@@ -6,17 +6,28 @@ import contextlib
 import logging
 import threading
 import time
+from collections.abc import Iterator
 
 import paramiko
 
 from jupyter_autotrain.backends.ssh import paramiko_connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.transport import MOST_BYTES, MOST_CHANNELS, LinkLostError, TailBuffer
+from jupyter_autotrain.backends.ssh.transport import (
+    MOST_BYTES,
+    MOST_CHANNELS,
+    PATIENCE_S,
+    Deadline,
+    TailBuffer,
+    lost,
+    no_answer,
+    take_slot,
+)
 from jupyter_autotrain.errors import BackendError
 
 _TRY_AGAIN_S = 10.0
 _FIRST_PAUSE_S = 0.05
 _OPEN_S = 15.0
+_TICK_S = 0.5  # the library has one time limit for what a channel sends and receives: deadlines are counted here
 _SILENCE = logging.NullHandler()  # adding it again changes nothing
 
 
@@ -38,10 +49,11 @@ class ParamikoTransport:
 
     def start(self, command: str) -> ParamikoChannel:
         """As `Transport.start`; waits while all channels are in use."""
-        self._slots.acquire()
+        take_slot(self._slots, self.is_alive, self._name)
         try:
             channel = self._open()
-            channel.exec_command(command.encode())
+            with _closed_after(_OPEN_S, channel):
+                channel.exec_command(command.encode())
         except BaseException as error:
             self._slots.release()
             if isinstance(error, EOFError) or not self.is_alive():
@@ -98,6 +110,7 @@ class ParamikoChannel:
 
     def __init__(self, channel: paramiko.Channel, owner: ParamikoTransport) -> None:
         self._channel = channel
+        self._channel.settimeout(_TICK_S)
         self._owner = owner
         self._tail = TailBuffer()
         self._is_closed = False
@@ -105,18 +118,34 @@ class ParamikoChannel:
         self._reader.start()
 
     def _read_stderr(self) -> None:
-        while piece := self._channel.recv_stderr(MOST_BYTES):
+        while True:
+            try:
+                piece = self._channel.recv_stderr(MOST_BYTES)
+            except TimeoutError:
+                continue
+            if not piece:
+                return
             self._tail.add(piece)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
         """As `Channel.send`."""
-        try:
-            self._channel.sendall(memoryview(data))  # it cuts off what it has sent: of bytes that is a copy
-        except EOFError as error:  # the library's word for a connection that takes no more
-            raise lost(self._owner.name) from error
-        except (OSError, paramiko.SSHException) as error:
-            self._check_link(error)
-            raise BrokenPipeError(f"The command on {self._owner.name} has closed its standard input.") from error
+        rest = memoryview(data)  # it cuts off what it has sent: of bytes that is a copy
+        deadline = Deadline(within_s)
+        while rest:
+            try:
+                rest = rest[self._channel.send(rest) :]
+                deadline = Deadline(within_s)
+            except TimeoutError:
+                self._check_deadline(deadline)
+            except EOFError as error:  # the library's word for a connection that takes no more
+                raise lost(self._owner.name) from error
+            except (OSError, paramiko.SSHException) as error:
+                self._check_link(error)
+                raise BrokenPipeError(f"The command on {self._owner.name} has closed its standard input.") from error
+
+    def _check_deadline(self, deadline: Deadline) -> None:
+        if not deadline.left_s:
+            raise no_answer(self._owner.name, deadline.within_s)
 
     def finish(self) -> None:
         """As `Channel.finish`."""
@@ -125,12 +154,18 @@ class ParamikoChannel:
         except (OSError, EOFError) as error:
             self._check_link(error)
 
-    def receive(self) -> bytes:
+    def receive(self, within_s: float = PATIENCE_S) -> bytes:
         """As `Channel.receive`."""
-        piece: bytes = self._channel.recv(MOST_BYTES)
-        if not piece:
-            self._check_link(None)
-        return piece
+        deadline = Deadline(within_s)
+        while True:
+            try:
+                piece: bytes = self._channel.recv(MOST_BYTES)
+            except TimeoutError:
+                self._check_deadline(deadline)
+            else:
+                if not piece:
+                    self._check_link(None)
+                return piece
 
     def _check_link(self, error: BaseException | None) -> None:
         """A server ends a command's output by a message of its own; without it the connection has ended."""
@@ -143,9 +178,11 @@ class ParamikoChannel:
             self._reader.join(1.0)
         return self._tail.bytes()
 
-    def exit_code(self) -> int:
+    def exit_code(self, within_s: float = PATIENCE_S) -> int:
         """As `Channel.exit_code`."""
-        code: int = self._channel.recv_exit_status()
+        if not self._channel.status_event.wait(within_s):
+            raise no_answer(self._owner.name, within_s)
+        code: int = self._channel.exit_status
         if code == -1:  # of a signal paramiko tells no number
             self._check_link(None)
         return code
@@ -160,8 +197,12 @@ class ParamikoChannel:
         self._owner.closed()
 
 
-def lost(name: str) -> LinkLostError:
-    """What is raised when a host does not answer any more."""
-    return LinkLostError(
-        f"{name} does not answer.", "A host that answers.", "It is tried again; what runs there goes on."
-    )
+@contextlib.contextmanager
+def _closed_after(within_s: float, channel: paramiko.Channel) -> Iterator[None]:
+    """Close a channel after a while, which ends all waits for it: the library waits for some answers without end."""
+    timer = threading.Timer(within_s, channel.close)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()

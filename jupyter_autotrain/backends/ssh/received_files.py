@@ -198,7 +198,9 @@ def _next_member() -> tarfile.TarInfo | None:
 
 
 def _exactly(size: int) -> bytes:
+    signal.alarm(SILENCE_S)
     data = sys.stdin.buffer.read(size)
+    signal.alarm(0)
     if len(data) < size:
         raise ValueError("the files ended early")
     return data

@@ -20,7 +20,15 @@ from typing import cast
 
 from jupyter_autotrain.backends.ssh import received_files, receiving
 from jupyter_autotrain.backends.ssh.archive_stream import ArchiveStream, ProgressCallback, SentFile
-from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport, start
+from jupyter_autotrain.backends.ssh.remote_command import start
+from jupyter_autotrain.backends.ssh.transport import (
+    PATIENCE_S,
+    Deadline,
+    LinkLostError,
+    NoAnswerError,
+    Transport,
+    no_answer,
+)
 from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
@@ -30,6 +38,11 @@ if sys.version_info < (3, 9):
 """
 _DEFINE_MODULE = "import types; exec({text!r}, sys.modules.setdefault({name!r}, types.ModuleType({name!r})).__dict__)"
 RECEIVE_AND_END = "main()"
+_START_S = 60.0  # of an interpreter, whose files may lie on a server
+_LEAST_RATE = 20e6  # bytes per second that a slow disk there copies, reads and checks
+_MOST_FIRST_BYTES = 1 << 20  # of an interpreter that is not known to be one yet
+_MOST_LINE_BYTES = 1 << 28
+_TOO_OLD_FOR_OPTIONS = b"Unknown option: -I"
 
 
 class DamagedFileError(BackendError):
@@ -97,12 +110,17 @@ class Receiver:
         self._name = name
         self._python = python
         self._rest = bytearray()
+        self._most_bytes = _MOST_FIRST_BYTES
         files = _DEFINE_MODULE.format(name=received_files.__name__, text=_text(received_files))
         program = f"{_text(receiving)}\n{then}\n"
         self.channel = start(
             transport, [python, "-I", "-S", "-c", "import sys; exec(sys.stdin.buffer.readline())"], name
         )
-        self._send(f"exec({_CHECK_VERSION!r}); {files}; exec({program!r})\n".encode())
+        try:
+            self._send(f"exec({_CHECK_VERSION!r}); {files}; exec({program!r})\n".encode())
+        except BaseException:
+            self.channel.close()
+            raise
 
     def send(self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None) -> str:
         """Send a folder, unless it is there; gives its path there.
@@ -114,15 +132,16 @@ class Receiver:
             BackendError: The host cannot take it, or has no such Python.
         """
         self._say({"root": root, "kind": kind, "digest": folder.digest})
-        answer = self.line()
-        if not answer.get("is_complete"):
+        answer = self.answer("is_complete", _START_S)
+        if not answer["is_complete"]:
             self._say({
                 "files": [[one.path, one.size_bytes, one.sha256, one.is_executable] for one in folder.files],
                 "folders": list(folder.folders),
             })  # fmt: skip
-            needed = cast("dict[str, int]", self.line()["needed"])
-            ArchiveStream(self.channel, progress).send({file.sha256: file for file in folder.files}, needed)
-            answer = self.line()
+            disk_s = PATIENCE_S + folder.size_bytes / _LEAST_RATE
+            needed = cast("dict[str, int]", self.answer("needed", disk_s)["needed"])
+            ArchiveStream(self.channel, progress, disk_s).send({file.sha256: file for file in folder.files}, needed)
+            answer = self.answer("path", disk_s)
         return str(answer["path"])
 
     def _say(self, content: Mapping[str, object]) -> None:
@@ -132,31 +151,58 @@ class Receiver:
         with contextlib.suppress(BrokenPipeError):  # the program there has ended, and `line` says why
             self.channel.send(data)
 
-    def line(self) -> JsonObject:
-        """Wait for the next answer.
+    def answer(self, key: str, within_s: float = PATIENCE_S) -> JsonObject:
+        """Wait for the next answer, which has this key. Errors as `line`."""
+        try:
+            answer = self.line(within_s, Deadline(within_s))
+        except NoAnswerError:
+            raise no_answer(f"{self._python} on {self._name}", within_s) from None
+        if key not in answer:
+            raise self._strange(json.dumps(answer).encode())
+        return answer
+
+    def line(self, silence_s: float, deadline: Deadline | None = None) -> JsonObject:
+        """Wait for the next line.
+
+        Args:
+            silence_s: How long nothing of it may come.
+            deadline: When all of it has to be there; None: that does not matter.
 
         Raises:
+            NoAnswerError: It does not come.
             LinkLostError: The connection is gone.
-            BackendError: The program there has ended, or says why it cannot go on.
+            BackendError: The program there has ended, says why it cannot go on, or prints what is no answer.
         """
-        while b"\n" not in self._rest:
-            piece = self.channel.receive()
+        looked = 0
+        while (end := self._rest.find(b"\n", looked)) < 0:
+            looked = len(self._rest)
+            if looked > self._most_bytes:
+                raise self._strange(self._rest)
+            piece = self.channel.receive(silence_s if deadline is None else min(silence_s, deadline.left_s))
             if not piece:
                 raise self._ended()
             self._rest += piece
-        line, _, rest = bytes(self._rest).partition(b"\n")
-        self._rest = bytearray(rest)
+            if deadline is not None and not deadline.left_s and b"\n" not in piece:
+                raise no_answer(self._name, deadline.within_s)
+        line = bytes(self._rest[:end])
+        del self._rest[: end + 1]
+        return self._parsed(line)
+
+    def _parsed(self, line: bytes) -> JsonObject:
         try:
-            answer = cast("JsonObject", json.loads(line))
-        except ValueError:
+            answer = json.loads(line)
+        except (ValueError, RecursionError):
             raise self._strange(line) from None
+        if not isinstance(answer, dict):
+            raise self._strange(line)
         if "error" in answer:
             raise _refusal(self._name, answer)
+        self._most_bytes = _MOST_LINE_BYTES
         return answer
 
-    def _strange(self, line: bytes) -> BackendError:
+    def _strange(self, line: bytes | bytearray) -> BackendError:
         return BackendError(
-            f"{self._python} on {self._name} printed {line.decode(errors='replace').strip()[:100]!r}.",
+            f"{self._python} on {self._name} printed {line[:400].decode(errors='replace').strip()[:100]!r}.",
             "A Python of at least 3.9 that prints nothing by itself.",
             "Name one in the profile: `python: /path/to/python3`.",
         )
@@ -164,8 +210,11 @@ class Receiver:
     def _ended(self) -> BackendError:
         with contextlib.suppress(LinkLostError):
             self.channel.exit_code()  # all that it has printed comes before
-        last = self.channel.stderr().decode(errors="replace").strip().splitlines()
+        said = self.channel.stderr()
+        last = said.decode(errors="replace").strip().splitlines()
         why = last[-1][:300] if last else "without a word"
+        if _TOO_OLD_FOR_OPTIONS in said:
+            why = "it is older than Python 3.4"
         return BackendError(
             f"{self._python} on {self._name} ended: {why}",
             "A Python of at least 3.9.",

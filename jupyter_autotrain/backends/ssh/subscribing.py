@@ -76,7 +76,7 @@ def _acknowledge(connection: AgentConnection, job: str, stream: str, piece: Piec
     """Tell the agent what was taken; a connection that is lost is noticed by the next read."""
     if piece.taken is not None:
         with contextlib.suppress(LinkLostError):
-            connection.ask({"do": "taken", "job": job, "stream": stream, "offset": piece.taken})
+            connection.tell({"do": "taken", "job": job, "stream": stream, "offset": piece.taken})
 
 
 def _subscribe(link: HostLink, jobs: Mapping[str, Mapping[str, int]]) -> None:
@@ -85,7 +85,4 @@ def _subscribe(link: HostLink, jobs: Mapping[str, Mapping[str, int]]) -> None:
     connection = link.connection()
     for job, offsets in jobs.items():
         connection.pushed.expect(job, offsets)
-    try:
-        connection.ask({"do": "subscribe", "jobs": jobs}).result()
-    except LinkLostError as error:
-        raise link.lost(connection, error) from error
+    link.ask("subscribe", jobs=jobs)

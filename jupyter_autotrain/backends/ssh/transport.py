@@ -1,19 +1,21 @@
 """What a connection to a host can do, whichever program or library makes it.
 
-A connection runs commands, each on a channel of its own. The user's login shell starts them and may print first, so
-every command is preceded by a mark, and what comes before the mark is dropped.
+A connection runs commands, each on a channel of its own (see `remote_command`).
+
+Nothing here waits without an end: a host may acknowledge all that is sent to it and yet never answer, as one whose
+processes are stopped, or whose home folder lies on a server that is gone.
 """
 
 from __future__ import annotations
 
-import contextlib
-import secrets
+import threading
+import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+from jupyter_autotrain.errors import BackendUnavailableError
 
 MOST_BYTES = 1 << 16  # in one piece of a channel
 MOST_STDERR_BYTES = 1 << 14
@@ -21,13 +23,22 @@ MOST_CHANNELS = 8  # servers allow 10 by default, and count one that was just cl
 CONNECT_S = 15.0
 KEEPALIVE_S = 1  # how often an idle connection is tried
 SILENCE_S = 4  # a connection that does not answer for so long is lost
-_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%")
-_HOME = "~/"
-_MOST_GREETING_BYTES = 1 << 20
+PATIENCE_S = 60.0  # a program that takes or prints nothing for so long is given up
+_SLOT_S = 5.0
 
 
 class LinkLostError(BackendUnavailableError):
     """The connection to a host does not answer any more; what runs there goes on."""
+
+
+class NoAnswerError(LinkLostError):
+    """A program on a host neither takes nor prints anything, for longer than it was waited for.
+
+    Args:
+        found: What was found.
+        expected: What was expected.
+        action: What to do next.
+    """
 
 
 class HostKeyError(BackendUnavailableError):
@@ -57,13 +68,31 @@ class CommandResult:
     stderr: bytes
 
 
+class Deadline:
+    """A moment after which nothing is waited for any more.
+
+    Args:
+        within_s: How far away it is.
+    """
+
+    def __init__(self, within_s: float) -> None:
+        self.within_s = within_s
+        self._at_s = time.monotonic() + within_s
+
+    @property
+    def left_s(self) -> float:
+        """How long it takes still; 0 when it has passed."""
+        return max(self._at_s - time.monotonic(), 0.0)
+
+
 class Channel(Protocol):
     """A command that runs on a host, with its standard streams. One thread may send while another receives."""
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
         """Send all of it to the command's standard input.
 
         Raises:
+            NoAnswerError: The command has taken nothing for so long.
             LinkLostError: The connection is gone.
             BrokenPipeError: The command reads no more.
         """
@@ -73,10 +102,11 @@ class Channel(Protocol):
         """Close the command's standard input."""
         ...
 
-    def receive(self) -> bytes:
+    def receive(self, within_s: float = PATIENCE_S) -> bytes:
         """Wait for what the command prints next; empty at its end.
 
         Raises:
+            NoAnswerError: The command has printed nothing for so long.
             LinkLostError: The connection is gone.
         """
         ...
@@ -85,10 +115,11 @@ class Channel(Protocol):
         """The end of what it has printed on standard error so far."""
         ...
 
-    def exit_code(self) -> int:
+    def exit_code(self, within_s: float = PATIENCE_S) -> int:
         """Wait for the command's end; negative where a signal ended it.
 
         Raises:
+            NoAnswerError: It has not ended by then.
             LinkLostError: The connection is gone.
         """
         ...
@@ -119,6 +150,33 @@ class Transport(Protocol):
         ...
 
 
+def take_slot(slots: threading.Semaphore, is_alive: Callable[[], bool], name: str) -> None:
+    """Wait for a channel to become free; those in use end by themselves, or with the connection.
+
+    Raises:
+        LinkLostError: The connection to the host of this name is gone.
+    """
+    while not slots.acquire(timeout=_SLOT_S):
+        if not is_alive():
+            raise lost(name)
+
+
+def lost(name: str, why: str = "") -> LinkLostError:
+    """The error of a host whose connection is gone."""
+    return LinkLostError(
+        f"{name} does not answer{why}.", "A host that answers.", "It is tried again; what runs there goes on."
+    )
+
+
+def no_answer(name: str, within_s: float) -> NoAnswerError:
+    """The error of a host that has not answered in time."""
+    return NoAnswerError(
+        f"{name} has not answered within {within_s:.0f} s.",
+        "A host that answers.",
+        "It is tried again; what runs there goes on.",
+    )
+
+
 class TailBuffer:
     """The last bytes of a stream."""
 
@@ -137,107 +195,3 @@ class TailBuffer:
     def bytes(self) -> bytes:
         """What is kept."""
         return b"".join(self._pieces)
-
-
-def quote(word: str) -> str:
-    """A word as every common login shell (sh, bash, zsh, fish, csh) reads it; `~/` at its beginning stays the home.
-
-    Raises:
-        BackendError: It holds a character that they read differently.
-    """
-    if word.startswith(_HOME) and word != _HOME:
-        return _HOME + quote(word.removeprefix(_HOME))
-    if word and set(word) <= _PLAIN:
-        return word
-    if set(word) & set("'\\!\n"):
-        raise BackendError(f"{word!r} cannot be said to every login shell.", "A word without quotes, \\ and !.")
-    return f"'{word}'"
-
-
-class MarkedChannel:
-    """A channel whose output begins after the mark that precedes the command's own output."""
-
-    def __init__(self, channel: Channel, mark: bytes, name: str) -> None:
-        self._channel = channel
-        self._mark = mark
-        self._name = name
-        self._is_marked = False
-
-    def send(self, data: bytes) -> None:
-        """As `Channel.send`."""
-        self._channel.send(data)
-
-    def finish(self) -> None:
-        """As `Channel.finish`."""
-        self._channel.finish()
-
-    def receive(self) -> bytes:
-        """As `Channel.receive`.
-
-        Raises:
-            BackendError: The login shell ended without running the command.
-        """
-        if self._is_marked:
-            return self._channel.receive()
-        seen = bytearray()
-        while self._mark not in seen:
-            piece = self._channel.receive()
-            seen += piece
-            if not piece or len(seen) > _MOST_GREETING_BYTES:
-                raise self._not_run(bytes(seen))
-        self._is_marked = True
-        rest = bytes(seen.partition(self._mark)[2])
-        return rest or self._channel.receive()
-
-    def stderr(self) -> bytes:
-        """As `Channel.stderr`; without what came before the mark, where that is still kept."""
-        kept = self._channel.stderr()
-        before, mark, after = kept.partition(self._mark)
-        return after if mark else before
-
-    def exit_code(self) -> int:
-        """As `Channel.exit_code`."""
-        return self._channel.exit_code()
-
-    def close(self) -> None:
-        """As `Channel.close`."""
-        self._channel.close()
-
-    def _not_run(self, seen: bytes) -> BackendError:
-        printed = (seen + self.stderr()).decode(errors="replace").strip().splitlines()
-        last = f" It printed last: {printed[-1][:200]}" if printed else ""
-        return BackendError(
-            f"The login shell of {self._name} ended before it ran the command.{last}",
-            "A login shell that runs `ssh HOST COMMAND`.",
-            "Run `ssh HOST true` in a terminal and mend the account's start-up files.",
-        )
-
-
-def start(transport: Transport, argv: Sequence[str], name: str) -> Channel:
-    """Run a program on a host.
-
-    Args:
-        transport: The connection.
-        argv: The program and its arguments, each fit for `quote`.
-        name: The host, for messages.
-    """
-    mark = f"autotrain-{secrets.token_hex(8)}"
-    words = " ".join(quote(word) for word in argv)
-    channel = transport.start(f"echo {mark}; echo {mark} >&2; exec {words}")
-    return MarkedChannel(channel, f"{mark}\n".encode(), name)
-
-
-def run(transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b"") -> CommandResult:
-    """Run a program on a host to its end; arguments as `start`."""
-    channel = start(transport, argv, name)
-    try:
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and its exit code says why
-            if stdin:
-                channel.send(stdin)
-            channel.finish()
-        pieces = []
-        while piece := channel.receive():
-            pieces.append(piece)
-        return CommandResult(channel.exit_code(), b"".join(pieces), channel.stderr())
-    finally:
-        channel.close()

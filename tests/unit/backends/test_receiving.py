@@ -31,13 +31,13 @@ class PipeChannel:
         pipe = subprocess.PIPE
         self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
 
-    def send(self, data: bytes) -> None:
+    def send(self, data: bytes, _within_s: float = 0.0) -> None:
         view = memoryview(data)
         assert self._process.stdin is not None
         while view:
             view = view[self._process.stdin.write(view) or 0 :]
 
-    def receive(self) -> bytes:
+    def receive(self, _within_s: float = 0.0) -> bytes:
         assert self._process.stdout is not None
         return self._process.stdout.read(1 << 16)
 
@@ -45,7 +45,7 @@ class PipeChannel:
         assert self._process.stderr is not None
         return self._process.stderr.read()
 
-    def exit_code(self) -> int:
+    def exit_code(self, _within_s: float = 0.0) -> int:
         return self._process.wait()
 
     def close(self) -> None:
