@@ -62,7 +62,8 @@ def timed_out(trial: Mapping[str, object]) -> Cause:
 
 def lease_over(lease_s: float) -> Cause:
     """No manager had contact for too long."""
-    return Cause("CANCELLED", f"No manager had contact with this machine for {lease_s:g} s (`lease_s` of its profile).")
+    option = "`lease_s` or `lost_after` of its profile"
+    return Cause("CANCELLED", f"No manager had contact with this machine for {lease_s:g} s ({option}).")
 
 
 def abandoned() -> Cause:

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import BackendError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.ssh_lab import SshLab
 
@@ -39,8 +39,9 @@ class Cluster:
         self.lab = lab
         self.home = home
         python = host.pop("python", sys.executable)
+        lost_after = host.pop("lost_after", None)
         hosts = [{"host": "h1", **host}, "h2", "h3"]
-        options = {"hosts": hosts, "config_file": str(lab.config), "python": python}
+        options = {"hosts": hosts, "config_file": str(lab.config), "python": python, "lost_after": lost_after}
         self.profile = Profile("lab", "ssh", options)
         self.context = BackendContext(home)
         self.backend = SshBackend(self.profile, self.context)
@@ -182,6 +183,52 @@ def test_a_cut_link_to_one_host_is_a_doubt_and_passes(cluster: Cluster) -> None:
     wait_until(lambda: not cluster.status(ref).doubt, "the link", within_s=60)
     cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
     assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
+
+
+def test_of_two_hosts_the_one_that_is_cut_is_named_and_the_other_ends_its_part(cluster: Cluster) -> None:
+    first, second, _ = cluster.lab.hosts
+    ref = cluster.submit(WAITS, workers=2)
+    cluster.begun(ref, 4)
+    second.cut()
+    wait_until(lambda: cluster.status(ref).unreachable_nodes == ("h2",), "the doubt")
+    assert "h1" not in cluster.status(ref).doubt
+    receipt = cluster.backend.cancel(ref, 1.0)
+    assert receipt.unreachable_nodes == ("h2",)
+    assert len({*receipt.pids_ended, *receipt.pids_killed}) == 2  # the ranks of h1
+    assert receipt.pids_left == ()
+    wait_until(lambda: not _workers(first.commands()), "nothing of the trial on h1")
+    assert _workers(second.commands())
+    second.heal()
+    wait_until(lambda: not cluster.status(ref).doubt, "the link")
+    again = cluster.backend.cancel(ref, 1.0)
+    assert again.unreachable_nodes == ()
+    assert cluster.status(ref).state is TrialState.CANCELLED
+    cluster.assert_nothing_runs()
+
+
+def test_a_cancel_that_no_host_answers_fails(cluster: Cluster) -> None:
+    ref = cluster.submit(WAITS)
+    cluster.begun(ref, 2)
+    for host in cluster.lab.hosts[:2]:
+        host.cut()
+    silent = wait_until(lambda: ("h1" in cluster.status(ref).doubt) and cluster.status(ref), "the doubts")
+    with pytest.raises(BackendUnavailableError, match=r"h[12] does not answer"):
+        cluster.backend.cancel(ref, 1.0)
+    assert silent.unreachable
+
+
+def test_a_host_that_is_silent_for_too_long_is_lost_and_its_partner_is_free(lab: SshLab, tmp_path: Path) -> None:
+    pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
+    cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=3.0)
+    ref = cluster.submit(WAITS)
+    cluster.begun(ref, 2)
+    lab.hosts[1].cut()
+    end = cluster.finish(ref)
+    assert end.state is TrialState.LOST
+    assert end.reason == "On h2: Lost: h2 has not answered for 3.0 s (`lost_after` of its profile)."
+    cluster.assert_nothing_runs()  # not on h2 either, where the trial has ended itself
+    lab.hosts[1].heal()
+    cluster.backend.close()
 
 
 def test_a_rebooted_host_ends_the_trial_as_lost(cluster: Cluster) -> None:

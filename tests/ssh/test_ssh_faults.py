@@ -80,18 +80,10 @@ def test_a_killed_agent_is_replaced_and_its_trials_go_on(make: LabBackends, home
     backend = make(home)
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
+    connection = backend.link("h1").connection()
     assert kill_agents(host)
-    told: list[BackendError] = []
-
-    def is_noticed() -> bool:
-        try:
-            backend.link("h1").ask("ping")
-        except BackendError as error:
-            told.append(error)
-        return bool(told)
-
-    wait_until(is_noticed, "the agent's end is noticed")
-    is_told(told[0], "h1")
+    loss = wait_until(lambda: connection.loss, "the agent's end is noticed")
+    is_told(loss, "The agent on h1 has ended")
     wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "another agent")
     backend.put(ref, "control/enough", b"")
     assert end(backend, ref).state is TrialState.SUCCEEDED

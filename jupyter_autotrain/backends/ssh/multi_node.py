@@ -21,7 +21,7 @@ from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _GRACE_S = 5.0
 
@@ -80,11 +80,8 @@ class MultiNode:
         self._carrier.carry(own)
         if node_statuses.must_end(own):
             self._end_others(own, node_statuses.ENDED_BECAUSE + node_statuses.where(own))
-        doubts = [status for status in own if status.doubt]
-        if doubts:
-            return JobStatus(
-                ref, doubts[0].state, doubt=doubts[0].doubt, unreachable=any(status.unreachable for status in doubts)
-            )
+        if any(status.doubt for status in own):
+            return node_statuses.unknown(ref, own)
         if all(status.state.is_final for status in own):
             return node_statuses.ended(ref, own, self._clock_offset_s)
         return node_statuses.running(ref, own)
@@ -121,23 +118,26 @@ class MultiNode:
             return 0.0
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
-        """End it on all hosts at the same time.
+        """End it on all hosts at the same time; names those that do not answer.
 
         Raises:
-            AutotrainError: A host cannot be asked; the others have ended their parts.
+            BackendUnavailableError: None of them answers.
+            BackendError: A host cannot end its part; the others have ended theirs.
         """
         calls = {str(one.data["host"]): partial(self._cancel_one, one, grace_s) for one in node_refs(ref)}
-        answers = list(self._side_by_side.call(calls, None).values())
-        for answer in answers:
-            if isinstance(answer, AutotrainError):
+        answers = self._side_by_side.call(calls, None)
+        receipts = [answer for answer in answers.values() if isinstance(answer, CancelReceipt)]
+        silent = [host for host, answer in answers.items() if isinstance(answer, BackendUnavailableError)]
+        for answer in answers.values():
+            if isinstance(answer, AutotrainError) and not (receipts and isinstance(answer, BackendUnavailableError)):
                 raise answer
-        receipts = [answer for answer in answers if isinstance(answer, CancelReceipt)]
         return CancelReceipt(
             tuple(pid for receipt in receipts for pid in receipt.pids_ended),
             tuple(pid for receipt in receipts for pid in receipt.pids_killed),
             tuple(pid for receipt in receipts for pid in receipt.pids_left),
             max(receipt.elapsed_s for receipt in receipts),
             receipts[0].note,
+            tuple(silent),
         )
 
     def _cancel_one(self, ref: JobRef, grace_s: float) -> CancelReceipt | AutotrainError:

@@ -44,7 +44,7 @@ def of_first(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
     """The state of the first host, whatever the others do, with the workers of all."""
     first = own[0]
     if first.doubt:
-        return first
+        return replace(first, ref=ref, unreachable_nodes=(node_of(first),) if first.unreachable else ())
     reason = first.reason if first.state.is_final else first.reason or _missing(own)
     return replace(first, ref=ref, reason=reason, detail=_detail(own, first))
 
@@ -55,6 +55,15 @@ def _missing(own: Sequence[JobStatus]) -> str:
     if not lost:
         return ""
     return f"goes on without {', '.join(lost)}, from which there is no answer; it takes lost hosts in again"
+
+
+def unknown(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
+    """Not all can tell how they are: names those that do not answer."""
+    doubts = [status for status in own if status.doubt]
+    why = "; ".join(dict.fromkeys(status.doubt for status in doubts))
+    silent = tuple(node_of(status) for status in doubts if status.unreachable)
+    nodes = silent if len(silent) < len(own) else ()
+    return JobStatus(ref, doubts[0].state, doubt=why, unreachable=bool(silent), unreachable_nodes=nodes)
 
 
 def running(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
@@ -11,11 +12,13 @@ from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 Asked = TypeVar("Asked")
 Told = TypeVar("Told")
 OfHost: TypeAlias = Callable[[Sequence[Asked], bool], "list[Told] | None"]  # None where the host has to be asked first
+_MARGIN_S = 10.0  # to end itself, since the same time
 _PATIENCE_S = 0.5  # for all hosts that have to be asked; who is late is a doubt until the next poll
 
 
@@ -44,10 +47,12 @@ class Observer:
 
     Args:
         locator: Where the jobs are.
+        lost_after_s: How long a host may be silent until its jobs are lost, which end themselves there; None: for ever.
     """
 
-    def __init__(self, locator: JobLocator) -> None:
+    def __init__(self, locator: JobLocator, lost_after_s: float | None = None) -> None:
         self._locator = locator
+        self._lost_after_s = lost_after_s
         self._side_by_side = SideBySide()
 
     def statuses(self, refs: Sequence[JobRef]) -> list[JobStatus]:
@@ -58,9 +63,10 @@ class Observer:
                 link = self._locator.link_to(group[0])
                 jobs = [self._locator.name_there(ref) for ref in group]
                 told = subscribing.ask_statuses(link, jobs) if may_ask else subscribing.known_statuses(link, jobs)
+            except BackendUnavailableError as error:
+                return [self._silent(ref, error.found.rstrip(".")) for ref in group]
             except AutotrainError as error:
-                unreachable = isinstance(error, BackendUnavailableError)
-                return [_doubt(ref, error.found.rstrip("."), unreachable=unreachable) for ref in group]
+                return [_doubt(ref, error.found.rstrip(".")) for ref in group]
             if told is None:
                 return None
             return [agent_responses.status(ref, answer) for ref, answer in zip(group, told, strict=True)]
@@ -105,6 +111,16 @@ class Observer:
             found = answers[host] or [late(one) for one in items[host]]
             told.update(zip(numbers, found, strict=True))
         return [told[number] for number in range(len(asked))]
+
+    def _silent(self, ref: JobRef, why: str) -> JobStatus:
+        """A job on a host that does not answer: it goes on there, until it has ended itself for want of contact."""
+        with contextlib.suppress(BackendUnavailableError):
+            limit_s = self._lost_after_s
+            if limit_s is not None and self._locator.link_to(ref).silent_s > limit_s + _MARGIN_S:
+                name = self._locator.host_of(ref)
+                reason = f"Lost: {name} has not answered for {duration(limit_s)} (`lost_after` of its profile)."
+                return JobStatus(ref, TrialState.LOST, reason)
+        return _doubt(ref, why, unreachable=True)
 
     def _late_status(self, ref: JobRef) -> JobStatus:
         return _doubt(ref, f"{self._locator.host_of(ref)} has not answered yet")

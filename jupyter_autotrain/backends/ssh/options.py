@@ -10,7 +10,7 @@ from jupyter_autotrain.backends.ssh import option_defaults
 from jupyter_autotrain.backends.ssh.address import named_host
 from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, LocalPath, Rate, RemotePath, Size, Text
+from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Rate, RemotePath, Size, Text
 from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
@@ -68,6 +68,12 @@ class SshOptions(Section):
         default=None,
         description="Ends trials there when no manager had contact for so many seconds; without it they go on.",
         examples=["3600"],
+    )
+    lost_after: Duration | None = Field(
+        default=None,
+        description="A trial on a host that has not answered for so long is lost, and frees what it holds on others; "
+        "without contact for so long it ends itself. Without this option it is waited for.",
+        examples=["30 min"],
     )
     workdir: RemotePath = Field(
         default=option_defaults.WORKDIR, description="The folder there for all files.", examples=["/scratch/ada/at"]

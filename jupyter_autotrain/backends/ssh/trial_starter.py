@@ -11,6 +11,7 @@ from typing import cast
 from jupyter_autotrain.backends.environments import InterpreterCheck
 from jupyter_autotrain.backends.ssh import checkpoints, data_sending, interpreters
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
+from jupyter_autotrain.backends.ssh.host_configs import lease_s
 from jupyter_autotrain.backends.ssh.link import HostLink
 from jupyter_autotrain.backends.ssh.transport import LinkLostError
 from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
@@ -57,7 +58,7 @@ class TrialStarter:
         self.on_progress: Callable[[str, str], None] = lambda _job_id, _what: None
         self._context = context
         self._links = links
-        self._lease_s = cast("float | None", profile.options.get("lease_s"))
+        self._lease_s = lease_s(profile.options)
         self._data_limit_bytes = cast("int | None", profile.options.get("data_cache_limit"))
         self._interpreters = InterpreterCheck()
 
