@@ -159,6 +159,16 @@ class SlurmLab:
         found.kill()
         found.wait(timeout=_START_S)
 
+    @contextlib.contextmanager
+    def stopped(self, node: str) -> Iterator[None]:
+        """Stop the daemon of a node meanwhile: what runs there goes on, and its end is not told to the controller."""
+        pids = [str(pid) for pid in self.pids(f"slurmd -D -N {node} ")]
+        self.run("kill", "-STOP", *pids)
+        try:
+            yield
+        finally:
+            self.run("kill", "-CONT", *pids)
+
     def pids(self, text: str) -> list[int]:
         """The processes on the host whose command line begins with a text, by their pids there."""
         lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]

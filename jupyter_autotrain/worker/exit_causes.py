@@ -12,6 +12,7 @@ from jupyter_autotrain.worker.environments.choice import kind_and_value
 from jupyter_autotrain.worker.termination_causes import Cause, out_of_memory
 
 _TAIL_BYTES = 4096
+_ORNAMENTS = "-=* \t\r\0"
 
 
 class WorkerEnd:
@@ -155,6 +156,25 @@ def last_line(stream: str) -> str:
         return ""
     filled = [line.strip() for line in lines if line.strip()]
     return filled[-1][:300].rstrip(".") if filled else ""
+
+
+def first_paragraph(stream: str) -> str:
+    """What `mpiexec` says first, but for warnings: the cause, of which all that follows is a consequence."""
+    try:
+        with files.open_regular(".", stream) as file:
+            text = file.read(_TAIL_BYTES).decode("utf-8", errors="replace")
+    except OSError:
+        return ""
+    found: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        words = line.strip(_ORNAMENTS)
+        if words and not (found and line.startswith("[")):
+            found.append(words)
+        elif found and not found[0].lower().startswith("warning"):
+            break
+        else:
+            found = [words] if words else []
+    return " ".join(found)[:300].rstrip(".")
 
 
 _HINTS = {

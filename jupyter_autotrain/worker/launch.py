@@ -35,6 +35,7 @@ class Launch:
         self.pid = 0
         self.exit_status: int | None = None
         self._fault = ""
+        self._is_gone = False
         self._all_ended_s = 0.0
         self._begun_s = 0.0
 
@@ -80,9 +81,13 @@ class Launch:
         """Keep how it ended."""
         self.exit_status = exit_status
 
+    def mark_gone(self) -> None:
+        """Remember that nothing of it lives, if it has begun."""
+        self._is_gone = self.pid != 0
+
     def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
         """False when it has ended, or goes on for long although all of its ranks have ended and it starts no others."""
-        if self.exit_status is not None:
+        if self.exit_status is not None or self._is_gone:
             return False
         if any(worker.exit_status is None for worker in workers):
             self._all_ended_s = 0.0
@@ -99,16 +104,16 @@ class Launch:
         if ends and (code == 0 or len(ends) == self._launcher.layout.workers_per_node):
             return None  # what the ranks say counts
         name = str(self._launcher.trial.get("launcher"))
-        last = exit_causes.last_line(wire.LAUNCHER_LOG)
-        shown = f"its last words: {last}" if last else "it said nothing"
+        words = (exit_causes.first_paragraph if name == "mpi" else exit_causes.last_line)(wire.LAUNCHER_LOG)
+        shown = f"it said: {words}" if words else "it said nothing"
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
-        return Cause("FAILED", f"The launcher {name} {how}; {shown}.{_hint(name, last)}", kind="start")
+        return Cause("FAILED", f"The launcher {name} {how}; {shown}.{_hint(name, words)}", kind="start")
 
 
-def _hint(name: str, last: str) -> str:
-    if name == "torchrun" and "No module named" in last:
+def _hint(name: str, words: str) -> str:
+    if name == "torchrun" and "No module named" in words:
         return " PyTorch was expected where trials run. Install it there, or use `launcher: env`."
-    if name == "mpi" and not last:  # mpiexec may kill a rank that aborts before it has said so
+    if name == "mpi" and not words:  # mpiexec may kill a rank that aborts before it has said so
         return " A rank has called MPI_Abort, most likely: the logs of the ranks show which."
     return ""
 

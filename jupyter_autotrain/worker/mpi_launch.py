@@ -57,7 +57,7 @@ class MpiOtherLaunch(MpiFirstLaunch):
 
     def is_running(self, workers: Sequence[LaunchedWorker]) -> bool:
         """Until all ranks have ended, and for a while until the daemon has; it may go into the background, or fail."""
-        if self.exit_status is None:
+        if self.exit_status is None or self._is_gone:
             return super().is_running(workers)
         if os.waitstatus_to_exitcode(self.exit_status) != 0:
             return False

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from jupyter_autotrain.core import system
 from jupyter_autotrain.worker import exit_causes, launcher_types, ports, rank_layout
 from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.event_waiter import EventWaiter
@@ -157,6 +158,11 @@ class Ranks:
         """Remember that those which still run are ended by the supervisor."""
         for worker in self.workers:
             worker.was_terminated = worker.was_terminated or worker.is_running
+
+    def mark_gone(self) -> None:
+        """Remember that no process is left: `mpiexec` may kill what would tell of a rank's end."""
+        if self._launch is not None and system.ADOPTS_ORPHANS:
+            self._launch.mark_gone()
 
     @property
     def has_failed(self) -> bool:

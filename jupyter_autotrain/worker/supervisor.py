@@ -117,7 +117,8 @@ class Supervisor:
             left_s = left_s if self.deadline is None else min(left_s, max(0.0, self.deadline - time.monotonic()))
             if self.event_waiter.wait(left_s) and self.ranks.pump():
                 self._write_status(self.ranks.to_json())
-            self._reap()
+            if not self._reap():
+                self.ranks.mark_gone()
             with contextlib.suppress(Exception):  # a curve is worth no trial
                 self.usage.update(self.ranks.child_pids)
             if changes := self.ranks.advance():
@@ -132,6 +133,8 @@ class Supervisor:
 
         `cause` then says which, but for the last: that is found out when all workers have ended.
         """
+        if self.ranks.has_failed and not self.event_waiter.got_sigterm:
+            return True  # before a request to end because another node has failed later
         if self._is_cancelled():
             return True
         if deadline is not None and time.monotonic() >= deadline:
@@ -183,7 +186,8 @@ class Supervisor:
         self.termination = termination.terminate(
             self._members, grace_s, before_kill=self.limits.cgroups.forbid_new_processes
         )
-        self._reap()
+        if not self._reap():
+            self.ranks.mark_gone()
 
     def _clean_up(self) -> None:
         """Leave no process behind, also none that the cell has detached."""

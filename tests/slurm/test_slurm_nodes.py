@@ -82,6 +82,24 @@ def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
     wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
+def test_a_trial_whose_nodes_have_all_told_their_ends_does_not_wait_until_slurm_has_cleaned_up(
+    backend: SlurmBackend, home: Home, cluster: SlurmLab
+) -> None:
+    code = """
+        import os, time
+        print("begun", flush=True)
+        time.sleep(3 if rank == 3 else 1000)
+        raise ValueError("third")
+    """
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    wait_until(lambda: backend.poll([ref]) and b"begun" in read(backend, ref, "stdout-3"), "rank 3")
+    with cluster.stopped("n2"):  # so that its job completes for minutes
+        ended = wait_for_end(backend, ref, within_s=60.0)
+        assert "COMPLETING" in cluster.run("squeue", "--noheader", "-o", "%T")
+    assert ended.state is TrialState.FAILED
+    assert "Rank 3 failed: ValueError: third" in ended.reason
+
+
 @pytest.mark.skipif(
     "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes half a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
 )

@@ -39,6 +39,11 @@ class SlurmJob:
         return self.state in RUNNING_STATES
 
     @property
+    def is_completing(self) -> bool:
+        """True when its tasks have ended, and some node has not told that it has cleaned up."""
+        return self.state == "COMPLETING"
+
+    @property
     def has_ended(self) -> bool:
         """True when Slurm is done with it."""
         return not self.is_waiting and not self.is_running

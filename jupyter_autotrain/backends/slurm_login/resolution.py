@@ -60,6 +60,8 @@ class Resolution:
     def resolve(self, directory: Path, entry: Entry, status: Status | None, job: SlurmJob | None) -> Status | str:
         """The status, or a text: why it is not known."""
         if job is not None and not job.has_ended:
+            if status is not None and job.is_completing and _is_told(directory, status):
+                return self.explain(directory, status, None)
             self._since_s.pop(directory, None)
             return _of_active(status, job)
         if status is not None and statuses.is_final(status):
@@ -98,13 +100,23 @@ class Resolution:
             "state": ending.state, "reason": ending.reason, "ended_s": time.time(), "groups": [],
             _EXPLAINED: job.state if job else "unknown",
         }  # fmt: skip
-        return self._write(directory, {**found, **changes})
+        ended = {**found, **changes}
+        is_by_slurm = job is not None and job_states.ending_of(job) is not None
+        return self._write(directory, ended if is_by_slurm else node_directories.first_failure(directory, ended))
 
     def _write(self, directory: Path, status: Status) -> Status:
         self._since_s.pop(directory, None)
         with contextlib.suppress(OSError):  # a full disk: the next look settles it again
             statuses.write(directory, status)
         return status
+
+
+def _is_told(directory: Path, status: Status) -> bool:
+    """Whether all nodes have told their ends, and the trial ended by itself: Slurm may take minutes to clean up."""
+    if not statuses.is_final(status) or not node_directories.have_ended(directory):
+        return False
+    told = node_directories.first_failure(directory, status)
+    return told["state"] != "PREEMPTED" and told.get("signal") not in _BY_SLURM
 
 
 def _of_active(status: Status | None, job: SlurmJob) -> Status:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
-from jupyter_autotrain.worker import launch
+from jupyter_autotrain.worker import exit_causes, launch
 from jupyter_autotrain.worker.launch import Launch
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher
@@ -23,3 +24,26 @@ def test_only_a_launcher_that_starts_failed_ranks_again_is_given_time_for_it(
     program = Launch(cast("Launcher", SimpleNamespace(is_elastic=is_elastic)))
     ranks = cast("list[LaunchedWorker]", [SimpleNamespace(exit_status=0), SimpleNamespace(exit_status=exit_status)])
     assert program.is_running(ranks) is goes_on
+
+
+RULE = "-" * 74
+DOUBLE = "=" * 83
+LOGS = (
+    (("[mpiexec@h1] match_arg: bad x", "[mpiexec@h1] main: error"), "[mpiexec@h1] match_arg: bad x"),
+    (("ssh: Could not resolve hostname h2", "[mpiexec@h1] Launch proxy failed."), "ssh: Could not resolve hostname h2"),
+    ((RULE, "There are not enough slots to satisfy the 99", "slots asked for:", "", "  true", RULE),
+     "There are not enough slots to satisfy the 99 slots asked for:"),
+    ((RULE, "WARNING: No preset parameters", "for the device.", RULE, "[h1:42] *** Socket closed", "[h1] x"),
+     "[h1:42] *** Socket closed"),
+    ((DOUBLE, "=   BAD TERMINATION", "=   EXIT CODE: 9", DOUBLE, "[proxy] failed"), "BAD TERMINATION EXIT CODE: 9"),
+    (("", " \0"), ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("lines", "cause"), LOGS)
+def test_of_what_mpiexec_says_the_cause_is_shown_which_comes_first(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: tuple[str, ...], cause: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "launcher").write_text("\n".join(lines) + "\n")
+    assert exit_causes.first_paragraph("launcher") == cause
