@@ -123,7 +123,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="ssh-") as folder:
         (Path(folder) / "lab").mkdir()
-        lab = ssh_lab.SshLab(Path(folder) / "lab", len(HOSTS))
+        lab = ssh_lab.SshLab(Path(folder) / "lab", len(HOSTS), shares_files=True)
         try:
             with lab.inside():
                 theirs = nni(lab, options.nni_python)

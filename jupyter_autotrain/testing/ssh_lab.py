@@ -1,8 +1,11 @@
 """Real OpenSSH servers on hosts of their own, made of Linux namespaces on this machine.
 
-Each host has its own network, hostname, process ids, host key, home folders and boot id; all hosts and the controller
-are on one bridge. Nothing listens outside of these namespaces. Every namespace lives as long as its first process,
-which ends when its standard input closes: so everything ends with the process that made the lab, killed or not.
+Each host has its own network, hostname, process ids, host key, files and boot id; all hosts and the controller are on
+one bridge. Of this machine's files a host sees programs only: it has a disk of its own, which a reboot keeps, and on it
+an ordinary user with a name, a uid, a home and a login shell that no other host has.
+
+Nothing listens outside of these namespaces. Every namespace lives as long as its first process, which ends when its
+standard input closes: so everything ends with the process that made the lab, killed or not.
 """
 
 from __future__ import annotations
@@ -20,14 +23,10 @@ from pathlib import Path
 import psutil
 
 from jupyter_autotrain.testing import namespaces, silent_disk, ssh_lab_files
+from jupyter_autotrain.testing.ssh_host_files import HostFiles, OwnFiles, SharedFiles
 
 _NETWORK = "10.77.0"
 _PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
-# Accounts of every host besides root, with a start-up file each: login shells as they are found in the world.
-_BASH = "/bin/bash"
-_SHELLS = {"printing": _BASH, "slow": _BASH, "fish": "/usr/bin/fish"}
-_PRINTING_RC = "echo 'Welcome to this host'; echo 'Quota: 93 %' >&2\n"
-_SLOW_RC = "sleep 1\n"
 
 
 def missing() -> str:
@@ -48,7 +47,8 @@ class LabHost:
     Attributes:
         name: Its hostname, and its name in the lab's `ssh_config`.
         address: Its address in the lab's network.
-        folder: Where its key, log and homes lie, as seen from this machine.
+        folder: Where all that it has lies on this machine.
+        files: Its files.
     """
 
     def __init__(self, lab: SshLab, number: int) -> None:
@@ -58,51 +58,86 @@ class LabHost:
         self._lab = lab
         self._number = number
         self._port = f"port{number}"
-        self.folder.mkdir(mode=0o700)
-        (self.folder / "sshd_config").write_text(
-            ssh_lab_files.SSHD_CONFIG.format(
-                address=self.address,
-                folder=self.folder,
-                keys=lab.folder / "authorized_keys",
-                authority=lab.folder / "authority.pub",
-            )
-        )
-        self.change_key()
-        self._make_accounts()
+        self.folder.mkdir(mode=0o755)
+        kind = SharedFiles if lab.shares_files else OwnFiles
+        self.files: HostFiles = kind(self.folder, number)
+        self._make_server()
         self._process = self._start()
 
-    def _make_accounts(self) -> None:
-        others = [line for line in Path("/etc/passwd").read_text().splitlines() if not line.startswith("root:")]
-        accounts = [self._account("root", _BASH)]
-        accounts += [self._account(name, shell) for name, shell in _SHELLS.items() if Path(shell).exists()]
-        (self.folder / "passwd").write_text("\n".join([*accounts, *others]) + "\n")
-        (self.home("printing") / ".bashrc").write_text(_PRINTING_RC)
-        (self.home("slow") / ".bashrc").write_text(_SLOW_RC)
+    def _make_server(self) -> None:
+        """Configure the SSH server, in the folder that the host calls `files.lab`."""
+        self.server.mkdir(mode=0o755)
+        for name in ("authorized_keys", "authority.pub"):
+            shutil.copy(self._lab.folder / name, self.server)
+        config = ssh_lab_files.SSHD_CONFIG.format(address=self.address, lab=self.files.lab)
+        (self.server / "sshd_config").write_text(config)
+        (self.server / "passwd").write_text(self.files.passwd)
+        self.change_key()
 
-    def _account(self, name: str, shell: str) -> str:
-        self.home(name).mkdir(mode=0o700, exist_ok=True)
-        return f"{name}:x:0:0::{self.home(name)}:{shell}"
+    @property
+    def server(self) -> Path:
+        """The folder of its server, on this machine: configuration, keys and log."""
+        return self.folder / "lab"
 
-    def home(self, user: str = "root") -> Path:
-        """The home folder of an account; the path is the same on the host."""
-        return self.folder / f"home-{user}"
+    @property
+    def user(self) -> str:
+        """The name of the account that the lab's `ssh_config` logs in to."""
+        return self.files.accounts[0].name
+
+    def home(self, user: str = "") -> Path:
+        """The home folder of an account, as this machine sees it."""
+        return self.path(self.files.home(user or self.user))
+
+    def path(self, path: str | Path) -> Path:
+        """A path of the host, as this machine sees it: what lies on its disk."""
+        return self.files.seen_here(str(path))
+
+    def write(self, path: str, text: str, mode: int = 0o644) -> str:
+        """Write a file of the host, which belongs to its user; gives the path again."""
+        here = self.path(path)
+        here.parent.mkdir(parents=True, exist_ok=True)
+        here.write_text(text)
+        here.chmod(mode)
+        self.give(path)
+        return path
+
+    def make_folder(self, path: str) -> str:
+        """Make a folder of its user's on the host; gives the path again."""
+        self.path(path).mkdir(parents=True)
+        self.give(path)
+        return path
+
+    def give(self, path: str) -> None:
+        """Have a file of the host, or a folder with all in it, belong to its user."""
+        here = self.path(path)
+        uid = self.files.accounts[0].uid
+        for one in (here, *here.rglob("*")):
+            os.chown(one, uid, uid, follow_symlinks=False)
+
+    def start_server(self, name: str, text: str = "", *options: str) -> None:
+        """Start another SSH server on the host, configured as the first; `text` goes before that."""
+        settings = f"{name}_config"
+        (self.server / settings).write_text(text + (self.server / "sshd_config").read_text())
+        lab = self.files.lab
+        self.run("/usr/sbin/sshd", "-f", f"{lab}/{settings}", "-E", f"{lab}/{name}.log", *options)
 
     def change_key(self) -> None:
         """Give the host a new key; it is used from the next start on."""
-        key = self.folder / "host_key"
+        key = self.server / "host_key"
         key.unlink(missing_ok=True)
         _make_key(key)
 
     @property
     def public_key(self) -> str:
         """The public host key, as it stands in `known_hosts` after the host's name."""
-        return (self.folder / "host_key.pub").read_text().strip()
+        return (self.server / "host_key.pub").read_text().strip()
 
     def _start(self) -> subprocess.Popen[str]:
-        (self.folder / "boot_id").write_text(f"{uuid.uuid4()}\n")
+        (self.server / "boot_id").write_text(f"{uuid.uuid4()}\n")
         script = ssh_lab_files.BEGIN_HOST.format(
             name=self.name,
-            folder=self.folder,
+            files=self.files.script,
+            lab=self.files.lab,
             address=self.address,
             hardware_address=f"02:00:00:00:00:{self._number:02x}",
         )
@@ -164,15 +199,16 @@ class LabHost:
                 process.send_signal(number)
 
     @contextlib.contextmanager
-    def silent_disk(self, folder: Path) -> Iterator[None]:
+    def silent_disk(self, folder: str) -> Iterator[None]:
         """Put a file system that never answers in the place of a folder of the host, as if its server were gone."""
         enter = ("nsenter", "--target", str(self.first_pid), "--mount")
-        process = namespaces.begin((*enter, sys.executable, silent_disk.__file__, str(folder)))
+        program = Path(silent_disk.__file__).read_text()
+        process = namespaces.begin((*enter, sys.executable, "-I", "-S", "-c", program, folder))
         try:
             yield
         finally:
             namespaces.end(process)
-            self.run("umount", "--lazy", str(folder))
+            self.run("umount", "--lazy", folder)
 
     def reboot(self) -> None:
         """End all processes of the host, and start it again with another boot id; its disk stays."""
@@ -192,11 +228,13 @@ class SshLab:
     Args:
         folder: An empty folder that all files of the lab go to; its path must be short of blanks.
         count: How many hosts.
+        shares_files: Hosts see all files of this machine and root is their user, as on the nodes of a cluster.
     """
 
-    def __init__(self, folder: Path, count: int) -> None:
+    def __init__(self, folder: Path, count: int, *, shares_files: bool = False) -> None:
         self.folder = folder
         self.folder.chmod(0o700)
+        self.shares_files = shares_files
         self._controller = namespaces.begin(
             ("unshare", "--net", "sh", "-c", ssh_lab_files.BEGIN_CONTROLLER.format(network=_NETWORK))
         )
@@ -215,7 +253,7 @@ class SshLab:
         self.trust(self.hosts)
 
     def _entry(self, host: LabHost) -> str:
-        return ssh_lab_files.SSH_CONFIG.format(name=host.name, address=host.address, folder=self.folder)
+        return ssh_lab_files.SSH_CONFIG.format(name=host.name, address=host.address, user=host.user, folder=self.folder)
 
     @property
     def known_hosts(self) -> Path:

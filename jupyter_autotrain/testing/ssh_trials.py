@@ -29,18 +29,30 @@ for step in range(100000):
 """
 
 
+class LabBackend(SshBackend):
+    """A backend whose hosts are those of a lab."""
+
+    lab: SshLab
+
+    def seen_here(self, path: str, host: str = "h1") -> Path:
+        """A path of a host, as this machine sees it."""
+        return next(one for one in self.lab.hosts if one.name == host).path(path)
+
+
 class LabBackends:
     """Makes backends for hosts of a lab; `close` closes all of them."""
 
     def __init__(self, lab: SshLab) -> None:
         self._lab = lab
-        self._made: list[SshBackend] = []
+        self._made: list[LabBackend] = []
 
-    def __call__(self, home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> SshBackend:
+    def __call__(self, home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> LabBackend:
         """A backend for some hosts; options as in a profile."""
         given = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable, **options}
-        self._made.append(SshBackend(Profile("lab", "ssh", given), BackendContext(home)))  # type: ignore[arg-type]  # the options are JSON
-        return self._made[-1]
+        made = LabBackend(Profile("lab", "ssh", given), BackendContext(home))  # type: ignore[arg-type]  # the options are JSON
+        made.lab = self._lab
+        self._made.append(made)
+        return made
 
     def close(self) -> None:
         """Close all backends."""
@@ -64,10 +76,10 @@ def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> byt
     return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
 
 
-def directory_of(backend: SshBackend, ref: JobRef) -> Path:
-    """The trial directory on the host, whose files are seen here under the same path."""
+def directory_of(backend: LabBackend, ref: JobRef) -> Path:
+    """The trial directory on the host, as this machine sees it."""
     root = str(backend.link_to(ref).greeting()["root"])
-    return Path(root, "jobs", backend.name_there(ref))
+    return backend.seen_here(f"{root}/jobs/{backend.name_there(ref)}", backend.host_of(ref))
 
 
 def end(backend: SshBackend, ref: JobRef) -> JobStatus:
@@ -75,7 +87,7 @@ def end(backend: SshBackend, ref: JobRef) -> JobStatus:
     return wait_for_end(backend, ref)
 
 
-def end_with_supervisor(backend: SshBackend, ref: JobRef) -> JobStatus:
+def end_with_supervisor(backend: LabBackend, ref: JobRef) -> JobStatus:
     """Wait for a job's end, and until its supervisor has let go of what it used."""
     ended = end(backend, ref)
     lock = directory_of(backend, ref) / wire.LOCK_FILE

@@ -13,7 +13,6 @@ import shlex
 import shutil
 from collections.abc import Mapping, Sequence
 
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.worker import mpi_nodes
 from jupyter_autotrain.worker.launchers import LaunchError
 from jupyter_autotrain.worker.rank_layout import RankLayout
@@ -31,9 +30,11 @@ class MpiFolder:
         named = [str(trial.get(name)) for name in ("experiment_id", "number", "attempt")]
         named.append(str(layout.endpoints) if layout.nodes > 1 else os.getcwd())
         key = hashlib.sha256("\n".join(named).encode()).hexdigest()[:24]
-        base = "/run" if os.access("/run", os.W_OK) else "/tmp"  # noqa: S108 - made for its owner alone, or refused
-        self.path = f"{base}/jupyter-autotrain-{os.getuid()}-{key}"
-        self.agent = f"{os.getcwd()}/{wire.CONTROL}/agent"  # in the place of ssh
+        # Hosts without a directory in common may have different users, of whom only one may write to `/run`.
+        is_same = layout.nodes == 1 or bool(layout.shared_directory)
+        base = "/run" if is_same and os.access("/run", os.W_OK) else "/tmp"  # noqa: S108 - made for its owner alone, or refused
+        self.path = f"{base}/jupyter-autotrain-{key}"
+        self.agent = f"{self.path}/agent"  # in the place of ssh; Open MPI's daemons look for it on each host
         self._has_hosts = layout.nodes > 1
 
     @property

@@ -83,14 +83,17 @@ def _read(folder: str, path: str) -> str:
 
 
 def host_options(kind: str, program: str, layout: RankLayout, agent: str) -> list[str]:
-    """The arguments of an `mpiexec` that name the hosts, and what is in the place of ssh."""
+    """The arguments of an `mpiexec` that name the hosts, and what is in the place of ssh.
+
+    Ranks begin in `/`: their own folders have other paths on each host, and `start_rank` enters them.
+    """
     hosts = ",".join(f"{address}:{layout.workers_per_node}" for address, _ in layout.endpoints)
     prefix = os.path.dirname(os.path.dirname(program))
     if kind == "openmpi":  # in a job of Slurm it would start its daemons with srun, beside their supervisors
         own = ["--prtemca", "plm", "ssh", "--prtemca", "ras", "^slurm", "--prtemca", "plm_ssh_agent", agent]
-        return [*own, "--prefix", prefix, "--host", hosts]
+        return [*own, "--prefix", prefix, "--wdir", "/", "--host", hosts]
     if kind == "openmpi4":
         own = ["--mca", "plm", "rsh", "--mca", "ras", "^slurm", "--mca", "plm_rsh_agent", agent]
-        return [*own, "--prefix", prefix, "--host", hosts]
+        return [*own, "--prefix", prefix, "-wdir", "/", "--host", hosts]
     own = ["-localhost", layout.address] if kind == "mpich" else []
-    return ["-launcher", "ssh", "-launcher-exec", agent, "-genvnone", *own, "-hosts", hosts]
+    return ["-launcher", "ssh", "-launcher-exec", agent, "-genvnone", "-wdir", "/", *own, "-hosts", hosts]

@@ -37,7 +37,7 @@ def the_hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm_lab.Sl
     reason = ssh_lab.missing() or slurm_lab.missing()
     if reason:
         pytest.skip(reason)
-    lab = ssh_lab.SshLab(tmp_path_factory.mktemp("lab"), 2)
+    lab = ssh_lab.SshLab(tmp_path_factory.mktemp("lab"), 2, shares_files=True)
     folder = Path(tempfile.mkdtemp(prefix="at-slurm-"))
     try:
         cluster = slurm_lab.SlurmLab(folder, hosts=lab.hosts)

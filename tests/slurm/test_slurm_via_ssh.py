@@ -56,7 +56,7 @@ def the_login(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Login]:
     if reason:
         pytest.skip(reason)
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    lab = ssh_lab.SshLab(tmp_path_factory.mktemp("lab"), 1)
+    lab = ssh_lab.SshLab(tmp_path_factory.mktemp("lab"), 1, shares_files=True)
     folder = Path(tempfile.mkdtemp(prefix="at-slurm-"))
     try:
         host = lab.hosts[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,12 @@ def lab(the_lab: ssh_lab.SshLab) -> Iterator[ssh_lab.SshLab]:
 @pytest.fixture
 def host(lab: ssh_lab.SshLab) -> ssh_lab.LabHost:
     return lab.hosts[0]
+
+
+@pytest.fixture
+def scratch(host: ssh_lab.LabHost) -> str:
+    """A folder of the first host that is not there yet, on a disk where its user may make it; a path of the host."""
+    return f"/scratch/{secrets.token_hex(8)}"
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
 import sys
 import time
@@ -36,18 +37,18 @@ class ServedHome:
     """A home with a real manager inside the lab's network.
 
     Attributes:
-        enough: A file, seen on the hosts too, that trials wait for.
+        enough: A file that trials wait for, on all hosts.
     """
 
     def __init__(self, root: Path, lab: SshLab) -> None:
         self.home = Home(root)
         self.store = Store.open(self.home)
         self._lab = lab
-        self.enough = root.with_name("enough")
+        self.enough = f"/tmp/enough-{secrets.token_hex(8)}"
 
     def submit(self, hosts: tuple[str, ...], **spec: object) -> Experiment:
         """Trials that report until `end` is called."""
-        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(enough=str(self.enough)))
+        bundle = write_bundle(self.home.bundle("e1"), COUNTS.format(enough=self.enough))
         choice = self.lab(hosts)
         self.store.add_experiment("e1", ExperimentSpec("exp", bundle, backends=(choice,), **spec), time.time())  # type: ignore[arg-type]  # by name
         self.begin()
@@ -95,7 +96,8 @@ class ServedHome:
 
     def end(self) -> None:
         """Let all trials end."""
-        self.enough.touch()
+        for host in self._lab.hosts:
+            host.path(self.enough).touch()
         until(lambda: self.store.experiment("e1").state.is_final, "the end")
 
     def assert_whole(self, experiment: Experiment) -> None:

@@ -79,7 +79,7 @@ def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: ServedHome
     code = f"""
         import os, time
         for step in range(60):
-            while step == 30 and not os.path.exists({str(served.enough)!r}):
+            while step == 30 and not os.path.exists({served.enough!r}):
                 time.sleep(0.01)
             report(step=step, all_ranks=True, loss=float(rank))
     """

@@ -29,7 +29,7 @@ def profile(lab: ssh_lab.SshLab, **options: object) -> Profile:
 
 def jobs(lab: ssh_lab.SshLab) -> set[Path]:
     """The folders of all homes that have jobs on the hosts."""
-    folders = [host.home(user) / ".autotrain" / "jobs" for host in lab.hosts for user in ("root", "printing")]
+    folders = [host.home(user) / ".autotrain" / "jobs" for host in lab.hosts for user in ("", "printing")]
     return {path for folder in folders if folder.exists() for path in folder.iterdir()}
 
 
@@ -48,7 +48,7 @@ def test_a_host_is_checked_from_its_name_to_a_metric_of_a_trial_and_nothing_is_l
     assert all(step.is_good for step in steps)
     assert [step.node for step in steps] == ["h1"] * 11 + ["h2"] * 11
     texts = {step.name: step.text for step in steps[:11]}
-    assert texts["resolve"] == "root@10.77.0.11, port 22"
+    assert texts["resolve"] == "ada@10.77.0.11, port 22"
     assert "SHA256:" in texts["host key"]
     assert sys.executable in texts["Python"]
     assert texts["what it has"].startswith("no GPUs; ")
@@ -110,10 +110,9 @@ def test_an_unknown_host_in_between_is_told_with_the_command_that_trusts_it(
     lab: ssh_lab.SshLab, transport: str, tmp_path: Path
 ) -> None:
     gate = lab.hosts[0]
-    folder = gate.folder
-    gate.run("/usr/sbin/sshd", "-f", f"{folder}/sshd_config", "-p", "2022", "-E", f"{folder}/gate.log")
+    gate.start_server("gate", "", "-p", "2022")
     config = tmp_path / "config"
-    behind = f"Host h2\n  ProxyJump root@gate:2022\nHost gate\n  HostName {gate.address}\n"
+    behind = f"Host h2\n  ProxyJump ada@gate:2022\nHost gate\n  HostName {gate.address}\n"
     own = f"Host *\n  UserKnownHostsFile {lab.known_hosts}\n  IdentityFile {lab.folder}/user_key\n"
     config.write_text(f"{behind}{lab.config.read_text()}{own}")
     lab.trust(lab.hosts[1:])
@@ -121,9 +120,9 @@ def test_an_unknown_host_in_between_is_told_with_the_command_that_trusts_it(
     (bad,) = [step for step in check_backend(behind_it) if not step.is_good]
     assert "The host key of gate is not known" in bad.text
     words = bad.action.partition("run: ")[2].split()
-    assert words[:5] == ["%autotrain", "backends", "trust", "lab", "root@gate:2022"]
+    assert words[:5] == ["%autotrain", "backends", "trust", "lab", "ada@gate:2022"]
     backend = SshBackend(behind_it, BackendContext(Home(Path("/nonexistent"))))
-    assert backend.trust("root@gate:2022", words[5]) == str(lab.known_hosts)
+    assert backend.trust("ada@gate:2022", words[5]) == str(lab.known_hosts)
     backend.close()
     assert all(step.is_good for step in check_backend(behind_it))
 
@@ -148,12 +147,9 @@ def test_a_host_without_the_interpreter_is_told(lab: ssh_lab.SshLab) -> None:
     ],
 )
 def test_an_interpreter_that_cannot_be_used_fails_at_its_step(
-    lab: ssh_lab.SshLab, tmp_path: Path, program: str, told: str
+    lab: ssh_lab.SshLab, scratch: str, program: str, told: str
 ) -> None:
-    python = tmp_path / "python3"
-    python.write_text(f"#!/bin/sh\n{program}\n")
-    python.chmod(0o755)
-    step = failure(lab, python=str(python))
+    step = failure(lab, python=lab.hosts[0].write(scratch, f"#!/bin/sh\n{program}\n", 0o755))
     assert step.name == "Python"
     assert told in step.text
     assert "in the profile" in step.action
@@ -168,9 +164,9 @@ def test_an_interpreter_may_lie_below_the_home_there(lab: ssh_lab.SshLab) -> Non
 
 
 def test_a_host_that_lets_nobody_in_is_told(lab: ssh_lab.SshLab) -> None:
-    step = failure(lab, user="nobody")
+    step = failure(lab, user="stranger")
     assert (step.name, step.node) == ("log in", "h1")
-    assert "does not let 'nobody' in" in step.text
+    assert "does not let 'stranger' in" in step.text
 
 
 def test_a_host_off_the_network_and_a_name_that_nobody_knows_are_told(

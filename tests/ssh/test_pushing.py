@@ -29,14 +29,14 @@ def pushed(name: str, offset: int, data: bytes, **more: object) -> dict[str, obj
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What agents are asked from now on, but for what only keeps them alive."""
     asked: list[str] = []
-    ask = AgentConnection.ask
+    tell = AgentConnection.tell
 
     def noted(self: AgentConnection, message: dict[str, object]) -> object:
-        if message["do"] != "unsubscribe":
+        if message["do"] != "ping":
             asked.append(str(message["do"]))
-        return ask(self, message)
+        return tell(self, message)
 
-    monkeypatch.setattr(AgentConnection, "ask", noted)
+    monkeypatch.setattr(AgentConnection, "tell", noted)
     return asked
 
 

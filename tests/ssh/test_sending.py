@@ -7,6 +7,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -68,22 +69,36 @@ def source(tmp_path: Path) -> Path:
     return root
 
 
+@dataclass(frozen=True)
+class Place:
+    """A folder of the host."""
+
+    host: LabHost
+    path: str
+
+    @property
+    def blobs(self) -> Path:
+        return self.host.path(self.path) / "blobs"
+
+
 @pytest.fixture
-def place(tmp_path: Path) -> str:
-    return str(tmp_path / "there")
+def place(host: LabHost, scratch: str) -> Place:
+    return Place(host, scratch)
 
 
-def send(transport: Transport, source: Path, place: str, progress: ProgressCallback | None = None) -> Path:
-    return Path(send_folder(Receiver(transport, sys.executable, "h1"), scan_folder(source), place, "files", progress))
+def send(transport: Transport, source: Path, place: Place, progress: ProgressCallback | None = None) -> Path:
+    """Send a folder; gives where it lies, as this machine sees it."""
+    receiver = Receiver(transport, sys.executable, "h1")
+    return place.host.path(send_folder(receiver, scan_folder(source), place.path, "files", progress))
 
 
-def sent_bytes(transport: Transport, source: Path, place: str) -> int:
+def sent_bytes(transport: Transport, source: Path, place: Place) -> int:
     totals = [0]
     send(transport, source, place, lambda _sent, total: totals.append(total))
     return totals[-1]
 
 
-def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, place: str) -> None:
+def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, place: Place) -> None:
     there = send(transport, source, place)
     assert scan_folder(there).digest == scan_folder(source).digest
     assert (there / "empty").is_dir()
@@ -92,13 +107,13 @@ def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, 
     assert modes["run.sh"] == 0o700
 
 
-def test_a_folder_that_is_there_is_not_sent_again(transport: Transport, source: Path, place: str) -> None:
+def test_a_folder_that_is_there_is_not_sent_again(transport: Transport, source: Path, place: Place) -> None:
     first = send(transport, source, place)
     assert sent_bytes(transport, source, place) == 0
     assert send(transport, source, place) == first
 
 
-def test_only_what_changed_is_sent(transport: Transport, source: Path, place: str) -> None:
+def test_only_what_changed_is_sent(transport: Transport, source: Path, place: Place) -> None:
     first = send(transport, source, place)
     (source / "main.py").write_text("print(2)\n")
     assert sent_bytes(transport, source, place) == len("print(2)\n")
@@ -108,7 +123,7 @@ def test_only_what_changed_is_sent(transport: Transport, source: Path, place: st
     assert (first / "main.py").read_text() == "print(1)\n"
 
 
-def test_progress_grows_to_the_total(transport: Transport, source: Path, place: str) -> None:
+def test_progress_grows_to_the_total(transport: Transport, source: Path, place: Place) -> None:
     seen: list[tuple[int, int]] = []
     send(transport, source, place, lambda sent, total: seen.append((sent, total)))
     assert [sent for sent, _ in seen] == sorted(sent for sent, _ in seen)
@@ -116,7 +131,7 @@ def test_progress_grows_to_the_total(transport: Transport, source: Path, place: 
 
 
 def test_after_a_cut_only_the_rest_is_sent(
-    lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: str
+    lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: Place
 ) -> None:
     (source / "large.bin").write_bytes(os.urandom(24 * MB))
     cut_at: list[int] = []
@@ -136,13 +151,13 @@ def test_after_a_cut_only_the_rest_is_sent(
     total = sent_bytes(again, source, place)
     assert 0 < total < 24 * MB
     assert scan_folder(send(again, source, place)).digest == scan_folder(source).digest
-    assert not list(Path(place, "blobs").glob("*.part-*"))
+    assert not list(place.blobs.glob("*.part-*"))
     again.close()
     nothing_runs_on(host)
 
 
 def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
-    transport: Transport, host: LabHost, source: Path, place: str
+    transport: Transport, host: LabHost, source: Path, place: Place
 ) -> None:
     (source / "large.bin").write_bytes(os.urandom(24 * MB))
     killed: list[int] = []
@@ -162,10 +177,10 @@ def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
 
 
 def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(
-    transport: Transport, source: Path, place: str
+    transport: Transport, source: Path, place: Place
 ) -> None:
     send(transport, source, place)
-    damaged = next(path for path in Path(place, "blobs").iterdir() if path.stat().st_size > MB)
+    damaged = next(path for path in place.blobs.iterdir() if path.stat().st_size > MB)
     damaged.write_bytes(b"other")
     (source / "main.py").write_text("print(3)\n")
     with pytest.raises(DamagedFileError, match="changed in the cache"):
@@ -173,26 +188,26 @@ def test_a_file_damaged_in_the_cache_is_named_and_then_sent_again(
     assert scan_folder(send(transport, source, place)).digest == scan_folder(source).digest
 
 
-def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, source: Path, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(BackendError, match="h1 cannot take the files"):
-        send(transport, source, str(tmp_path / "file" / "there"))
+def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, source: Path, place: Place) -> None:
+    for path in (f"{place.host.write(place.path, '')}/there", "/usr/there"):
+        with pytest.raises(BackendError, match="h1 cannot take the files"):
+            send(transport, source, Place(place.host, path))
 
 
-def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, source: Path, place: str) -> None:
+def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, source: Path, place: Place) -> None:
     with pytest.raises(BackendError, match="/no/such/python on h1 ended") as caught:
-        send_folder(Receiver(transport, "/no/such/python", "h1"), scan_folder(source), place, "bundles")
+        send_folder(Receiver(transport, "/no/such/python", "h1"), scan_folder(source), place.path, "bundles")
     assert "python:" in caught.value.action
 
 
 @pytest.mark.parametrize("size", [10_240 - 2 * 512, 10_240 - 512, 9_000, 0])
 def test_whatever_size_an_archive_has_nothing_of_it_is_taken_for_the_next_folder(
-    transport: Transport, source: Path, place: str, size: int
+    transport: Transport, source: Path, place: Place, size: int
 ) -> None:
     receiver = Receiver(transport, sys.executable, "h1", "main(); main()")
     only = source.parent / "only"
     only.mkdir()
     (only / "file").write_bytes(b"x" * size)
-    receiver.send(scan_folder(only), place, "files")
-    assert Path(receiver.send(scan_folder(source), place, "files")).is_dir()
+    receiver.send(scan_folder(only), place.path, "files")
+    assert place.host.path(receiver.send(scan_folder(source), place.path, "files")).is_dir()
     receiver.channel.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import psutil
 import pytest
@@ -126,7 +125,7 @@ def test_a_disk_that_does_not_answer_makes_its_host_a_silent_one(make: LabBacken
     backend = make(home)
     ref = start(backend, home, COUNTS)
     wait_until(lambda: read_on(backend, ref, wire.STDOUT, b""), "the first line")
-    with host.silent_disk(host.home() / ".autotrain"):
+    with host.silent_disk(f"{host.files.home(host.user)}/.autotrain"):
         doubt = wait_until(lambda: status(backend, ref).doubt, "the silence", within_s=NOTICED_S)
         assert "h1 does not answer since" in doubt
         assert not backend.probe().usable
@@ -137,38 +136,41 @@ def test_a_disk_that_does_not_answer_makes_its_host_a_silent_one(make: LabBacken
 
 
 def test_a_request_that_is_never_answered_fails_while_others_are(
-    make: LabBackends, home: Home, host: LabHost, monkeypatch: pytest.MonkeyPatch
+    make: LabBackends, home: Home, host: LabHost, scratch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(answer_deadlines, "_ANSWER_S", 2.0)
     backend = make(home)
     ref = start(backend, home, "print(1)")
     end(backend, ref)
-    folder = host.home() / "elsewhere"
-    folder.mkdir(exist_ok=True)
-    with host.silent_disk(folder):
+    with host.silent_disk(host.make_folder(scratch)):
         with pytest.raises(BackendUnavailableError) as caught:
-            backend.link("h1").ask("missing", paths=[str(folder / "data")])
+            backend.link("h1").ask("missing", paths=[f"{scratch}/data"])
         is_told(caught.value, "h1 does not answer since", "within 2 s")
         wait_until(lambda: backend.probe().usable, "another link")
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Waits for what never comes end soon."""
+    monkeypatch.setattr(sending, "_START_S", 2.0)
+    monkeypatch.setattr(remote_command, "LOGIN_S", 2.0)
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("said", PROGRAMS)
 def test_an_interpreter_that_is_none_is_named_with_what_it_said(
-    make: LabBackends, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, transport: str
+    make: LabBackends, home: Home, host: LabHost, scratch: str, said: str, transport: str
 ) -> None:
-    monkeypatch.setattr(sending, "_START_S", 2.0)
     program, told = PROGRAMS[said]
-    python = tmp_path / "python3"
-    python.write_text(f"#!/bin/sh\n{program}\n")
-    python.chmod(0o755)
-    refused(make(home, python=str(python), transport=transport), str(python), "h1", told)
+    python = host.write(scratch, f"#!/bin/sh\n{program}\n", 0o755)
+    refused(make(home, python=python, transport=transport), python, "h1", told)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("does", SHELLS)
 def test_a_login_shell_without_an_end_is_named(
-    make: LabBackends, home: Home, host: LabHost, monkeypatch: pytest.MonkeyPatch, does: str, transport: str
+    make: LabBackends, home: Home, host: LabHost, does: str, transport: str
 ) -> None:
-    monkeypatch.setattr(remote_command, "LOGIN_S", 2.0)
     start_up = host.home() / ".bashrc"
     line, told = SHELLS[does]
     start_up.write_text(f"{line}\n")

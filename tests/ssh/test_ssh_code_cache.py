@@ -10,27 +10,36 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import agent_code
 from jupyter_autotrain.backends.ssh.agent_code import CodeCache
-from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, end_with_supervisor, start, status
+from jupyter_autotrain.testing.ssh_lab import LabHost
+from jupyter_autotrain.testing.ssh_trials import (
+    COUNTS,
+    LabBackend,
+    LabBackends,
+    end,
+    end_with_supervisor,
+    start,
+    status,
+)
 
 MB = 1_000_000
 LIMIT = 10 * MB
 
 
 @pytest.fixture
-def workdir(tmp_path: Path) -> Path:
-    return tmp_path / "there"
+def workdir(host: LabHost, scratch: str) -> Path:
+    """The folder of trials, as this machine sees it."""
+    return host.path(scratch)
 
 
 @pytest.fixture
-def backend(make: LabBackends, home: Home, workdir: Path) -> SshBackend:
-    return make(home, workdir=str(workdir), cache_limit=LIMIT)
+def backend(make: LabBackends, home: Home, scratch: str) -> LabBackend:
+    return make(home, workdir=scratch, cache_limit=LIMIT)
 
 
-def run(backend: SshBackend, home: Home, number: int) -> Path:
+def run(backend: LabBackend, home: Home, number: int) -> Path:
     """Run an experiment whose code is 1 MB; gives its bundle on the host."""
     before = bundles(backend)
     code = f"print({number})\n# {os.urandom(MB // 2).hex()}"
@@ -40,8 +49,8 @@ def run(backend: SshBackend, home: Home, number: int) -> Path:
     return new
 
 
-def bundles(backend: SshBackend) -> set[Path]:
-    folder = Path(backend._links["h1"].config.workdir, "bundles")
+def bundles(backend: LabBackend) -> set[Path]:
+    folder = backend.seen_here(backend._links["h1"].config.workdir) / "bundles"
     return {path for path in folder.glob("*") if "." not in path.name}
 
 
@@ -51,7 +60,7 @@ def size_bytes(workdir: Path) -> int:
 
 
 def test_the_cache_stays_below_its_limit_and_the_oldest_bundle_goes_first(
-    backend: SshBackend, home: Home, workdir: Path
+    backend: LabBackend, home: Home, workdir: Path
 ) -> None:
     made = []
     for number in range(1, 7):
@@ -63,8 +72,8 @@ def test_the_cache_stays_below_its_limit_and_the_oldest_bundle_goes_first(
     assert kept[-1]
 
 
-def test_the_bundle_of_a_running_trial_stays_whatever_the_limit(make: LabBackends, home: Home, workdir: Path) -> None:
-    backend = make(home, workdir=str(workdir), cache_limit=MB)
+def test_the_bundle_of_a_running_trial_stays_whatever_the_limit(make: LabBackends, home: Home, scratch: str) -> None:
+    backend = make(home, workdir=scratch, cache_limit=MB)
     ref = start(backend, home, COUNTS, experiment_id="e0")
     wait_until(lambda: status(backend, ref).state is TrialState.RUNNING, "the trial")
     (used,) = bundles(backend)
@@ -80,7 +89,7 @@ def test_the_bundle_of_a_running_trial_stays_whatever_the_limit(make: LabBackend
     assert not second.exists()
 
 
-def test_a_bundle_that_is_gone_from_the_host_is_sent_again(backend: SshBackend, home: Home) -> None:
+def test_a_bundle_that_is_gone_from_the_host_is_sent_again(backend: LabBackend, home: Home) -> None:
     assert end(backend, start(backend, home, "print(1)")).state is TrialState.SUCCEEDED
     (bundle,) = bundles(backend)
     shutil.rmtree(bundle)

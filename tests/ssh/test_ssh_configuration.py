@@ -63,7 +63,7 @@ def hostname_by(config: Path, kind: TransportKind, name: str = "h1") -> str:
 def test_match_blocks_apply_where_they_match_and_nowhere_else(lab: SshLab, config: Path, kind: TransportKind) -> None:
     begin_with(
         config,
-        'Match originalhost box exec "true"', f"  HostName {lab.hosts[1].address}", "  User root",
+        'Match originalhost box exec "true"', f"  HostName {lab.hosts[1].address}", f"  User {lab.hosts[1].user}",
         f"  IdentityFile {lab.folder / 'user_key'}", f"  UserKnownHostsFile {lab.known_hosts}",
         'Match originalhost box exec "false"', "  Port 1",
         "Match host other", "  Port 2",
@@ -136,7 +136,17 @@ def test_a_key_of_the_agent_that_is_not_named_is_not_used_where_only_named_ones_
 
 def sign(lab: SshLab, key: Path, certificate: Path) -> None:
     """Have the authority that the hosts trust sign a key for their account."""
-    argv = ["ssh-keygen", "-q", "-s", str(lab.folder / "authority"), "-I", "test", "-n", "root", f"{key}.pub"]
+    argv = [
+        "ssh-keygen",
+        "-q",
+        "-s",
+        str(lab.folder / "authority"),
+        "-I",
+        "test",
+        "-n",
+        lab.hosts[0].user,
+        f"{key}.pub",
+    ]
     subprocess.run(argv, check=True)
     made = key.with_name(f"{key.name}-cert.pub")
     if made != certificate:
@@ -209,11 +219,8 @@ def test_a_stale_socket_of_a_master_that_is_gone_is_in_nobodys_way(
 def second_server(lab: SshLab) -> Iterator[LabHost]:
     """A host whose server listens at port 2222 as well."""
     host = lab.hosts[1]
-    settings = host.folder / "second_sshd_config"
-    pid = host.folder / "second.pid"
-    own = (host.folder / "sshd_config").read_text().replace("PidFile none", f"PidFile {pid}")
-    settings.write_text(f"Port 2222\n{own}")
-    host.run("/usr/sbin/sshd", "-f", str(settings), "-E", str(host.folder / "second.log"))
+    pid = host.server / "second.pid"
+    host.start_server("second", f"Port 2222\nPidFile {host.files.lab}/second.pid\n")
     wait_until(pid.exists, "the second server")
     yield host
     host.run("kill", pid.read_text().strip())
@@ -227,8 +234,8 @@ def test_an_alias_for_host_keys_and_another_port_are_followed_from_included_file
     known.write_text(f"the-box {second_server.public_key}\n")
     (tmp_path / "conf.d").mkdir()
     lines = [
-        "Host box", f"  HostName {second_server.address}", "  Port 2222", "  User root", "  HostKeyAlias the-box",
-        f"  IdentityFile {lab.folder / 'user_key'}", f"  UserKnownHostsFile {known}",
+        "Host box", f"  HostName {second_server.address}", "  Port 2222", f"  User {second_server.user}",
+        "  HostKeyAlias the-box", f"  IdentityFile {lab.folder / 'user_key'}", f"  UserKnownHostsFile {known}",
     ]  # fmt: skip
     (tmp_path / "conf.d" / "10-box.conf").write_text("\n".join(lines) + "\n")
     (tmp_path / "conf.d" / "20-all.conf").write_text("Host *\n  Port 1\n  StrictHostKeyChecking yes\n")

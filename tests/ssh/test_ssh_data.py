@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.backends.ssh.sending import FolderManifest
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.core import wire
@@ -29,32 +28,41 @@ from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
 from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, end_with_supervisor, read_on, start
+from jupyter_autotrain.testing.ssh_trials import (
+    COUNTS,
+    LabBackend,
+    LabBackends,
+    end,
+    end_with_supervisor,
+    read_on,
+    start,
+)
 
 MB = 1_000_000
 SHOWS = "print(data.train, len(data.train.read_bytes()))"
 
 
 @pytest.fixture
-def workdir(tmp_path: Path) -> Path:
-    return tmp_path / "there"
+def workdir(host: LabHost, scratch: str) -> Path:
+    """The folder of trials, as this machine sees it."""
+    return host.path(scratch)
 
 
 @pytest.fixture
-def backend(make: LabBackends, home: Home, workdir: Path) -> SshBackend:
-    return make(home, workdir=str(workdir), data_cache_limit=10 * MB)
+def backend(make: LabBackends, home: Home, scratch: str) -> LabBackend:
+    return make(home, workdir=scratch, data_cache_limit=10 * MB)
 
 
-def run(backend: SshBackend, home: Home, folder: Path, name: str, number: int = 1) -> Path:
-    """Run a trial of an experiment of its own that shows where its file lies."""
+def run(backend: LabBackend, home: Home, folder: Path, name: str, number: int = 1) -> Path:
+    """Run a trial of an experiment of its own that shows where its file lies; gives that as this machine sees it."""
     ref = begin(backend, home, folder, name, number)
     ended = end_with_supervisor(backend, ref)
     assert ended.state is TrialState.SUCCEEDED, ended.reason
-    return Path(read_on(backend, ref, wire.STDOUT, b"").decode().split()[0])
+    return backend.seen_here(read_on(backend, ref, wire.STDOUT, b"").decode().split()[0])
 
 
 def begin(
-    backend: SshBackend, home: Home, folder: Path, name: str = "train.bin", number: int = 1, code: str = SHOWS
+    backend: LabBackend, home: Home, folder: Path, name: str = "train.bin", number: int = 1, code: str = SHOWS
 ) -> JobRef:
     """Start a trial of an experiment of its own with a file as its data."""
     experiment_id = f"e{number}"
@@ -63,7 +71,7 @@ def begin(
 
 
 def sent_kinds(
-    backend: SshBackend, monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] = lambda: None
+    backend: LabBackend, monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] = lambda: None
 ) -> list[str]:
     """The kinds of folders that are sent from now on; `during` is called while data is being sent."""
     link = backend._links["h1"]
@@ -83,7 +91,7 @@ def folders(workdir: Path) -> int:
 
 
 def test_a_file_is_sent_once_private_and_without_the_right_to_write(
-    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+    backend: LabBackend, home: Home, tmp_path: Path, workdir: Path
 ) -> None:
     (tmp_path / "train.bin").write_bytes(os.urandom(MB))
     first = run(backend, home, tmp_path, "train.bin")
@@ -98,7 +106,7 @@ def test_a_file_is_sent_once_private_and_without_the_right_to_write(
 
 
 def test_of_a_folder_only_the_changed_file_is_sent(
-    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+    backend: LabBackend, home: Home, tmp_path: Path, workdir: Path
 ) -> None:
     (tmp_path / "all").mkdir()
     for name in ("a", "b"):
@@ -112,7 +120,7 @@ def test_of_a_folder_only_the_changed_file_is_sent(
 
 
 def test_of_trials_that_begin_together_one_sends(
-    backend: SshBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LabBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "train.bin").write_bytes(os.urandom(MB))
     data = data_of(home, tmp_path, train="train.bin")
@@ -125,7 +133,7 @@ def test_of_trials_that_begin_together_one_sends(
 
 
 def test_what_was_used_least_recently_goes_and_what_a_running_trial_uses_stays(
-    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+    backend: LabBackend, home: Home, tmp_path: Path, workdir: Path
 ) -> None:
     for name in "abc":
         (tmp_path / name).write_bytes(os.urandom(4 * MB))
@@ -142,7 +150,7 @@ def test_what_was_used_least_recently_goes_and_what_a_running_trial_uses_stays(
 
 
 def test_data_larger_than_the_limit_is_refused_before_anything_is_sent(
-    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+    backend: LabBackend, home: Home, tmp_path: Path, workdir: Path
 ) -> None:
     (tmp_path / "big").write_bytes(os.urandom(11 * MB))
     with pytest.raises(AutotrainError, match="The data is 11 MB") as caught:
@@ -164,7 +172,7 @@ def test_data_for_which_no_host_has_room_is_refused_at_submit(lab: SshLab, home:
     assert "data_cache_limit" in caught.value.expected
 
 
-def test_damaged_data_is_sent_again(backend: SshBackend, home: Home, tmp_path: Path) -> None:
+def test_damaged_data_is_sent_again(backend: LabBackend, home: Home, tmp_path: Path) -> None:
     content = os.urandom(MB)
     (tmp_path / "train.bin").write_bytes(content)
     path = run(backend, home, tmp_path, "train.bin")
@@ -174,34 +182,34 @@ def test_damaged_data_is_sent_again(backend: SshBackend, home: Home, tmp_path: P
 
 
 def test_a_damaged_received_file_is_found_by_its_digest_and_sent_again(
-    backend: SshBackend, home: Home, tmp_path: Path, workdir: Path
+    backend: LabBackend, home: Home, host: LabHost, scratch: str, tmp_path: Path, workdir: Path
 ) -> None:
     content = os.urandom(MB)
     (tmp_path / "train.bin").write_bytes(content)
     blobs = workdir / "data" / "blobs"
     blobs.mkdir(mode=0o700, parents=True)
     (blobs / hashlib.sha256(content).hexdigest()).write_bytes(b"hostile")
+    host.give(scratch)
     assert run(backend, home, tmp_path, "train.bin").read_bytes() == content
 
 
 def test_a_full_disk_there_is_told_and_the_next_try_goes_on(
-    make: LabBackends, home: Home, host: LabHost, tmp_path: Path
+    make: LabBackends, home: Home, host: LabHost, scratch: str, tmp_path: Path
 ) -> None:
-    there = tmp_path / "small"
-    there.mkdir()
-    host.run("mount", "-t", "tmpfs", "-o", "size=6m", "none", str(there))
-    backend = make(home, workdir=str(there))
+    host.run("mount", "-t", "tmpfs", "-o", "size=6m,mode=1777", "none", host.make_folder(scratch))
+    backend = make(home, workdir=scratch)
     (tmp_path / "train.bin").write_bytes(os.urandom(8 * MB))
     with pytest.raises(AutotrainError) as caught:
         begin(backend, home, tmp_path)
     assert "free" in caught.value.found
     assert "8 MB" in caught.value.expected
-    host.run("mount", "-o", "remount,size=60m", str(there))
-    run(backend, home, tmp_path, "train.bin")
+    host.run("mount", "-o", "remount,size=60m", scratch)
+    ended = end(backend, begin(backend, home, tmp_path))
+    assert ended.state is TrialState.SUCCEEDED, ended.reason
 
 
 def test_a_file_that_changes_while_it_is_sent_is_told_as_such(
-    backend: SshBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LabBackend, home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "train.bin"
     path.write_bytes(os.urandom(4 * MB))
@@ -211,7 +219,7 @@ def test_a_file_that_changes_while_it_is_sent_is_told_as_such(
 
 
 def test_a_cut_while_data_is_sent_costs_only_the_rest(
-    backend: SshBackend, home: Home, host: LabHost, tmp_path: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
+    backend: LabBackend, home: Home, host: LabHost, tmp_path: Path, workdir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "train.bin").write_bytes(os.urandom(9 * MB))
     cut = threading.Event()
@@ -230,7 +238,7 @@ def test_a_cut_while_data_is_sent_costs_only_the_rest(
     run(backend, home, tmp_path, "train.bin", number=2)
 
 
-def test_trials_of_a_host_share_one_download(backend: SshBackend, home: Home, lab: SshLab, tmp_path: Path) -> None:
+def test_trials_of_a_host_share_one_download(backend: LabBackend, home: Home, lab: SshLab, tmp_path: Path) -> None:
     content = os.urandom(MB)
     (tmp_path / "weights.bin").write_bytes(content)
     asked: list[str] = []
@@ -261,11 +269,8 @@ def test_trials_of_a_host_share_one_download(backend: SshBackend, home: Home, la
 
 
 def test_a_path_that_one_host_lacks_is_named_with_that_host(
-    make: LabBackends, home: Home, lab: SshLab, tmp_path: Path
+    make: LabBackends, home: Home, lab: SshLab, scratch: str
 ) -> None:
     backend = make(home, ("h1", "h2"))
-    (tmp_path / "shared").mkdir()
-    shared = str(tmp_path / "shared")
-    lab.hosts[1].run("mount", "-t", "tmpfs", "none", shared)
-    lab.hosts[1].run("touch", f"{shared}/x")
-    assert backend.missing_paths([f"{shared}/x"]) == [("h1", f"{shared}/x")]
+    lab.hosts[1].write(f"{scratch}/x", "")
+    assert backend.missing_paths([f"{scratch}/x"]) == [("h1", f"{scratch}/x")]

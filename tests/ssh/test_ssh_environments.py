@@ -40,9 +40,9 @@ def home(tmp_path):
 
 
 @pytest.fixture
-def wheels(tmp_path, monkeypatch):
-    """A folder of wheels, which this process has installed."""
-    folder = tmp_path / "wheels"
+def wheels(lab, scratch, tmp_path, monkeypatch):
+    """A folder of wheels on the first host, which this process has installed."""
+    folder = lab.hosts[0].path(lab.hosts[0].make_folder(scratch))
     site = tmp_path / "site-packages"
     for wheel in (
         write_wheel(folder, "deeper", "2.1"),
@@ -77,8 +77,8 @@ def test_what_hosts_lack_is_refused_before_anything_is_sent(lab, home, wheels):
     assert at.experiments(home=home) == []
 
 
-def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels):
-    env = {"PIP_FIND_LINKS": str(wheels), "PIP_NO_INDEX": "1"}
+def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels, scratch):
+    env = {"PIP_FIND_LINKS": scratch, "PIP_NO_INDEX": "1"}
     experiment = at.submit(
         CODE, home=home, backend=backend(lab, "h1"), environment="match", env=env, trials=3, concurrency=3
     )
@@ -96,11 +96,12 @@ def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels):
     assert environments_of(lab.hosts[0]) == []
 
 
-def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wheels):
+def test_an_environment_is_made_on_while_the_agent_is_killed(lab, host, home, wheels, scratch, tmp_path):
     sdist = wheels / "slow-1.tar.gz"
     os.mkfifo(sdist)  # reading it waits until this test writes
-    needs = wheels / "needs.txt"
-    needs.write_text(f"slow @ file://{sdist}\n")
+    host.give(scratch)
+    needs = tmp_path / "needs.txt"
+    needs.write_text(f"slow @ file://{scratch}/slow-1.tar.gz\n")
     experiment = at.submit(
         "report(ok=1)", home=home, backend=backend(lab, "h1"), environment={"requirements": str(needs)}
     )

@@ -50,14 +50,12 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 
 
 @pytest.fixture
-def small_disk(make: LabBackends, host: LabHost) -> Iterator[str]:
+def small_disk(make: LabBackends, host: LabHost, scratch: str) -> Iterator[str]:
     """A folder on the host with room for little; `make` ends whatever uses it."""
-    folder = host.folder / "small"
-    folder.mkdir(exist_ok=True)
-    host.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=700", "tmpfs", str(folder))
-    yield str(folder)
+    host.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=1777", "tmpfs", host.make_folder(scratch))
+    yield scratch
     with contextlib.suppress(Exception):  # a reboot has taken it
-        host.run("umount", "-l", str(folder))
+        host.run("umount", "-l", scratch)
 
 
 def test_a_full_disk_there_is_told_with_the_host_and_passes_when_there_is_room(
@@ -84,10 +82,10 @@ def late(host: LabHost, tmp_path: Path) -> Iterator[None]:
     if shutil.which("cc") is None:
         pytest.skip("there is no `cc` to build what shifts the clock")
     (tmp_path / "late.c").write_text(LATE)
-    library = tmp_path / "late.so"
+    library = host.path("/scratch/late.so")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", str(library), str(tmp_path / "late.c")], check=True)
     start_up = host.home() / ".bashrc"
-    start_up.write_text(f"export LD_PRELOAD={library}\n")
+    start_up.write_text("export LD_PRELOAD=/scratch/late.so\n")
     yield
     start_up.unlink()
 
@@ -125,12 +123,13 @@ def test_a_cut_in_the_middle_of_a_cancel_loses_only_its_receipt(make: LabBackend
     cancelling = threading.Thread(target=lambda: outcome.append(_cancel(backend, ref)))
     cancelling.start()
     trial = directory_of(backend, ref)
+    trial_there = f"{backend.link('h1').greeting()['root']}/jobs/{backend.name_there(ref)}"
     wait_until((trial / wire.CANCEL_FILE).exists, "the request there")
     host.cut()
     cancelling.join()
     assert isinstance(outcome[0], BackendError)
     is_told(outcome[0], "h1 does not answer")
-    (trial / "control" / "enough").touch()  # the trial ends by itself, within the grace
+    host.run("touch", f"{trial_there}/control/enough")  # the trial ends by itself, within the grace
     host.heal()
     wait_until(lambda: not supervisors(host), "the end there")
     wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
@@ -228,6 +227,7 @@ def test_a_bundle_that_was_half_written_there_is_not_used_and_made_whole(
         if file.path == "bundle.json":
             continue  # it is not sent
         (root / "blobs" / f"{file.sha256}.part-1").write_bytes(Path(file.source).read_bytes()[: file.size_bytes // 2])
+    host.give(f"{host.files.home(host.user)}/.autotrain")
     backend = make(home)
     ref = start(backend, home, code)
     assert end(backend, ref).state is TrialState.SUCCEEDED

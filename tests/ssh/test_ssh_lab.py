@@ -24,9 +24,20 @@ def test_each_host_has_a_name_a_home_a_key_and_a_boot_of_its_own(lab: SshLab) ->
     asked = "hostname; cd; pwd; cat /proc/sys/kernel/random/boot_id"
     answers = [ssh(lab, host.name, asked).stdout.split() for host in lab.hosts]
     assert [answer[0] for answer in answers] == ["h1", "h2", "h3"]
-    assert [answer[1] for answer in answers] == [str(host.home()) for host in lab.hosts]
+    assert [answer[1] for answer in answers] == ["/home/ada", "/users/g/grace", "/data/home/linus"]
     assert len({answer[2] for answer in answers}) == 3
     assert len({host.public_key for host in lab.hosts}) == 3
+
+
+def test_each_host_has_files_and_a_user_of_its_own(lab: SshLab, tmp_path: Path) -> None:
+    asked = [ssh(lab, host.name, "id -u; touch /tmp/mine ~/mine; ls /tmp").stdout.split() for host in lab.hosts]
+    assert [int(answer[0]) for answer in asked] == [2100, 2200, 2300]
+    assert {answer[1] for answer in asked} == {"mine"}
+    for host in lab.hosts:
+        (host.home() / "mine").unlink()
+        host.path("/tmp/mine").unlink()
+    shown = ssh(lab, "h1", f"ls {tmp_path} {lab.folder} {Path(__file__).parent}")
+    assert (shown.returncode, shown.stdout) == (2, "")  # nothing of this machine but programs
 
 
 def test_hosts_reach_one_another_and_no_other_network(lab: SshLab, host: LabHost) -> None:

@@ -53,5 +53,5 @@ def test_what_means_something_on_one_machine_only_does_not_travel(make: LabBacke
     ref = start(backend, home, code, environment=here, env={"SAID": "/only/here/too"})
     assert end(backend, ref).state is TrialState.SUCCEEDED
     printed = read_on(backend, ref, wire.STDOUT, b"").decode().splitlines()
-    assert printed[0] == f"['SAID'] {host.home()}"
+    assert printed[0] == f"['SAID'] {host.files.home(host.user)}"
     assert printed[1] == "None 3 5 Asia/Tokyo /only/here/too"

@@ -31,10 +31,8 @@ from tests.ssh.after_a_fault import is_told, nothing_runs_on
 ECHO = "import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)"
 
 
-def script(tmp_path: Path, code: str) -> list[str]:
-    path = tmp_path / "script.py"
-    path.write_text(code)
-    return [sys.executable, "-I", "-S", str(path)]
+def script(host: LabHost, code: str) -> list[str]:
+    return [sys.executable, "-I", "-S", host.write("/scratch/script.py", code)]
 
 
 class TransportContract(ABC):
@@ -54,18 +52,16 @@ class TransportContract(ABC):
         yield made
         made.close()
 
-    def test_a_command_gives_its_output_its_errors_and_its_exit_code(
-        self, transport: Transport, tmp_path: Path
-    ) -> None:
+    def test_a_command_gives_its_output_its_errors_and_its_exit_code(self, transport: Transport, host: LabHost) -> None:
         code = "import sys\nprint(sys.stdin.read())\nprint('warned', file=sys.stderr)\nsys.exit(7)"
-        result = run(transport, script(tmp_path, code), "h1", b"sent")
+        result = run(transport, script(host, code), "h1", b"sent")
         assert (result.exit_code, result.stdout, result.stderr) == (7, b"sent\n", b"warned\n")
 
     def test_it_runs_on_the_host(self, transport: Transport) -> None:
         assert run(transport, ["hostname"], "h1").stdout == b"h1\n"
 
-    def test_a_channel_speaks_both_ways_for_long(self, transport: Transport, tmp_path: Path) -> None:
-        channel = start(transport, script(tmp_path, ECHO), "h1")
+    def test_a_channel_speaks_both_ways_for_long(self, transport: Transport, host: LabHost) -> None:
+        channel = start(transport, script(host, ECHO), "h1")
         for word in (b"one\n", b"two\n", b"three\n"):
             channel.send(word)
             assert channel.receive() == word.upper()
@@ -95,7 +91,7 @@ class TransportContract(ABC):
             result = run(transport, ["pwd"], "h1")
         finally:
             transport.close()
-        assert (result.stdout.decode().strip(), result.exit_code) == (str(host.home(user)), 0)
+        assert (result.stdout.decode().strip(), result.exit_code) == (host.files.home(user), 0)
         assert b"Quota" not in result.stderr
 
     def test_a_login_shell_that_ends_first_is_named(self, lab: SshLab, host: LabHost) -> None:
@@ -166,7 +162,7 @@ class TransportContract(ABC):
         assert "ssh h1" in caught.value.action
 
     def fingerprint(self, host: LabHost) -> str:
-        argv = ["ssh-keygen", "-l", "-f", str(host.folder / "host_key.pub")]
+        argv = ["ssh-keygen", "-l", "-f", str(host.server / "host_key.pub")]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()[1]
 
     def test_a_host_is_trusted_by_its_fingerprint_and_by_no_other(self, lab: SshLab, host: LabHost) -> None:
@@ -182,8 +178,7 @@ class TransportContract(ABC):
     def test_a_key_that_is_known_for_the_host_is_known_on_its_other_ports(
         self, lab: SshLab, host: LabHost, tmp_path: Path
     ) -> None:
-        folder = host.folder
-        host.run("/usr/sbin/sshd", "-f", f"{folder}/sshd_config", "-p", "2023", "-E", f"{folder}/other.log")
+        host.start_server("other", "", "-p", "2023")
         address = HostAddress("h1", port=2023, config_file=str(lab.config))
         connecting.connect(address, self.kind).close()
 

@@ -174,6 +174,6 @@ def test_what_was_sent_is_byte_compiled_once_and_told_by_its_name_there(
     backend = make(home)
     write_bundle(home.bundle("e1"), "import helper", files={"helper.py": "import traceback\nWHERE = 1 / 0"})
     ref = start(backend, home, "")
-    assert str(host.home()) in str(end(backend, ref).detail["traceback"])
+    assert host.files.home(host.user) in str(end(backend, ref).detail["traceback"])
     compiled = {path.name.split(".")[0] for path in (host.home() / ".autotrain").rglob("*.pyc")}
     assert compiled >= {"main", "helper", "agent", "supervisor", "cell_runner"}

@@ -136,9 +136,17 @@ class AgentConnection:
         if "push" not in message:
             with self._lock:
                 waiting = self._waiting.pop(cast("int", message["id"]))
-            _settle(waiting, message)
+            self._settle(waiting, message)
         elif name := self.pushed.take(message):
             self._on_news([name])
+
+    def _settle(self, waiting: Future[JsonValue], answer: JsonObject) -> None:
+        if "failure" in answer:
+            found, expected, action = cast("list[str]", answer["failure"])
+            named = found if self.name in found else f"{self.name}: {found}"
+            waiting.set_exception(BackendError(named, expected, action))
+        else:
+            waiting.set_result(answer["ok"])
 
     def _mark_lost(self, error: Exception) -> LinkLostError:
         """Note the first reason why it is lost, release those that wait, and end it; gives that reason."""
@@ -162,11 +170,3 @@ class AgentConnection:
         self.transport.close()
         self.folders.close()
         self._agent.channel.close()
-
-
-def _settle(waiting: Future[JsonValue], answer: JsonObject) -> None:
-    if "failure" in answer:
-        found, expected, action = cast("list[str]", answer["failure"])
-        waiting.set_exception(BackendError(found, expected, action))
-    else:
-        waiting.set_result(answer["ok"])

@@ -101,4 +101,5 @@ class NodeStarter:
                     link.ask("remove", job=one.data["job"])
         node, error = next(iter(failed.items()))
         kind = type(error) if isinstance(error, BackendUnavailableError) else BackendError
-        raise kind(f"{node} cannot start its part of the trial: {error.found}", error.expected, error.action)
+        found = error.found.removeprefix(f"{node}: ")
+        raise kind(f"{node} cannot start its part of the trial: {found}", error.expected, error.action)

@@ -41,7 +41,8 @@ def connect(address: HostAddress) -> list[paramiko.SSHClient]:
 def close(clients: list[paramiko.SSHClient]) -> None:
     """Close connections, the carried ones first."""
     for client in reversed(clients):
-        client.close()
+        with contextlib.suppress(EOFError, OSError, paramiko.SSHException):  # what carries it may be gone already
+            client.close()
 
 
 def host_key(address: HostAddress) -> HostKey:
