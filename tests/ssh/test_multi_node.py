@@ -238,9 +238,7 @@ def test_a_host_that_is_silent_for_too_long_is_lost_and_its_partner_is_free(lab:
     cluster.backend.close()
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the files of a trial on several hosts are brought from all of them or from none"
-)
+@pytest.mark.xfail(strict=True, reason="files come home from all hosts of a trial or from none")
 def test_what_the_other_host_has_of_a_lost_trial_comes_home(lab: SshLab, tmp_path: Path) -> None:
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
     cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=3.0)
