@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from jupyter_autotrain.core.profile import LOCAL
 from jupyter_autotrain.core.states import TrialState
@@ -69,6 +70,25 @@ def test_a_stop_while_a_host_is_cut_returns_and_is_told_when_it_answers(served: 
     served.kill()
     host.heal()
     served.begin()
+    until(lambda: served.store.experiment("e1").state.is_final, "the end")
+    assert served.states() == [TrialState.CANCELLED] * 2
+    until(lambda: nothing_left(lab), "the end of all supervisors")
+
+
+def test_a_host_that_hangs_is_named_by_why_and_by_stop(served: ServedHome, lab: SshLab) -> None:
+    experiment = served.submit(("h1", "h2"), trials=2, concurrency=2)
+    served.all_run(2)
+    host = lab.hosts[0]
+    host.freeze()
+    try:
+        until(lambda: any(one.startswith("h1 does not answer since ") for one in experiment.why()), "the silence")
+        begun_s = time.monotonic()
+        receipt = experiment.stop(timeout_s=60.0)
+        assert time.monotonic() - begun_s < 30.0
+        assert "h1 does not answer since" in str(receipt)
+        assert receipt.pids_ended or receipt.pids_killed  # those of h2
+    finally:
+        host.thaw()
     until(lambda: served.store.experiment("e1").state.is_final, "the end")
     assert served.states() == [TrialState.CANCELLED] * 2
     until(lambda: nothing_left(lab), "the end of all supervisors")
