@@ -40,7 +40,7 @@ def check_data(spec: ExperimentSpec, backend: Backend) -> None:
 
 
 def with_sizes(spec: ExperimentSpec) -> ExperimentSpec:
-    """The spec, with how large the data is that it sends; what cannot be looked at counts nothing here."""
+    """Return the spec with the sizes of the data that it sends; what cannot be looked at counts nothing."""
     return replace(spec, data=tuple(_measured(source) for source in spec.data))
 
 

@@ -33,7 +33,7 @@ class Account:
 
     @property
     def line(self) -> str:
-        """Its line in `/etc/passwd`."""
+        """Return its line in `/etc/passwd`."""
         return f"{self.name}:x:{self.uid}:{self.uid}::{self.home}:{self.shell}"
 
 
@@ -151,7 +151,7 @@ def _accounts(number: int) -> list[Account]:
 
 
 def _programs() -> list[str]:
-    """The folders of the interpreters that tests run on hosts, where these are not the operating system's."""
+    """Return the folders of the interpreters that tests run on hosts, but for those of the operating system."""
     base = Path(sys.base_prefix)
     folders = {base.parent, base.resolve().parent, Path(sys.prefix)}
     return sorted(str(folder) for folder in folders if not folder.is_relative_to("/usr") and folder != Path("/"))

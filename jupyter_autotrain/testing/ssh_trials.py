@@ -96,7 +96,7 @@ def end_with_supervisor(backend: LabBackend, ref: JobRef) -> JobStatus:
 
 
 def agents(host: LabHost) -> list[psutil.Process]:
-    """All agents on a host."""
+    """Find all agents on a host."""
     found = []
     for process in psutil.Process(host.first_pid).children(recursive=True):
         with contextlib.suppress(psutil.NoSuchProcess):  # that of an earlier connection may be ending just now

@@ -159,7 +159,7 @@ class DataCache:
             )
 
     def room_bytes(self) -> int:
-        """How much it could hold at most, if no running trial used any of it."""
+        """Return how much it could hold at most, if no running trial used any of it."""
         return min(self._limit_bytes, shutil.disk_usage(self.root).free + self._size_bytes())
 
     def _check_limit(self, size_bytes: int) -> None:

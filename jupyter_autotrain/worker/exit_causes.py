@@ -159,7 +159,7 @@ def last_line(stream: str) -> str:
 
 
 def first_paragraph(stream: str) -> str:
-    """What `mpiexec` says first, but for warnings: the cause, of which all that follows is a consequence."""
+    """Return what `mpiexec` says first, but for warnings: the cause, of which all that follows is a consequence."""
     try:
         with files.open_regular(".", stream) as file:
             text = file.read(_TAIL_BYTES).decode("utf-8", errors="replace")

@@ -40,7 +40,7 @@ class SlurmJob:
 
     @property
     def is_completing(self) -> bool:
-        """True when its tasks have ended, and some node has not told that it has cleaned up."""
+        """Return whether its tasks have ended while some node still cleans up."""
         return self.state == "COMPLETING"
 
     @property

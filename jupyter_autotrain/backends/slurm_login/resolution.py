@@ -112,7 +112,7 @@ class Resolution:
 
 
 def _is_told(directory: Path, status: Status) -> bool:
-    """Whether all nodes have told their ends, and the trial ended by itself: Slurm may take minutes to clean up."""
+    """Return whether all nodes have told their ends and the trial ended by itself; Slurm may clean up for minutes."""
     if not statuses.is_final(status) or not node_directories.have_ended(directory):
         return False
     told = node_directories.first_failure(directory, status)

@@ -28,7 +28,7 @@ def use(root: Path, directory: Path, digest: str, size_bytes: int, limit_bytes: 
 
 
 def room_bytes(root: str, limit_bytes: int) -> int:
-    """How much data the cache could hold. Arguments as `use`."""
+    """Return how much data the cache could hold. Arguments as `use`."""
     return DataCache(root, limit_bytes).room_bytes()
 
 

@@ -14,7 +14,7 @@ _LONG = frozenset({
 
 
 def patience_s(do: str, content: Mapping[str, object]) -> float:
-    """How long an answer to a request may take."""
+    """Return how long the answer to a request may take."""
     grace_s = content.get("grace_s", 0.0)
     assert isinstance(grace_s, int | float)
     return grace_s + (_LONG_ANSWER_S if do in _LONG else _ANSWER_S)

@@ -69,7 +69,7 @@ def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> Hos
 
 
 def lease_s(options: Mapping[str, JsonValue]) -> float | None:
-    """After how long without contact a trial ends itself: before a manager takes it for lost. None: never."""
+    """Return after how long without contact a trial ends itself, before a manager takes it for lost; None: never."""
     given = [options.get("lease_s"), options.get("lost_after")]
     return min((float(value) for value in given if isinstance(value, int | float)), default=None)
 

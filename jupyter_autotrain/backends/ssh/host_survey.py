@@ -109,7 +109,7 @@ class HostSurvey:
 
 
 def _room_bytes(link: HostLink, limit_bytes: int) -> int | None:
-    """How much data a host could keep; None where it does not answer."""
+    """Return how much data a host could keep; None where it does not answer."""
     try:
         return cast("int", link.ask("data_room", limit_bytes=limit_bytes))
     except AutotrainError:

@@ -64,7 +64,7 @@ class HostLink:
 
     @property
     def silent_s(self) -> float:
-        """For how long the host has not answered, as far as this link knows."""
+        """Return for how long the host has not answered, as far as this link knows."""
         since_s = self._silent_since_s
         return 0.0 if since_s is None else self._clock() - since_s
 

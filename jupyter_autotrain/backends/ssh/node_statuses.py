@@ -58,7 +58,7 @@ def _missing(own: Sequence[JobStatus]) -> str:
 
 
 def unknown(ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
-    """Not all can tell how they are: names those that do not answer."""
+    """Return the status of a job of which not all hosts can tell; it names those that do not answer."""
     doubts = [status for status in own if status.doubt]
     why = "; ".join(dict.fromkeys(status.doubt for status in doubts))
     silent = tuple(node_of(status) for status in doubts if status.unreachable)

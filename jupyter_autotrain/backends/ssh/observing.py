@@ -113,7 +113,7 @@ class Observer:
         return [told[number] for number in range(len(asked))]
 
     def _silent(self, ref: JobRef, why: str) -> JobStatus:
-        """A job on a host that does not answer: it goes on there, until it has ended itself for want of contact."""
+        """Return the status of a job on a silent host: it goes on there until it ends itself for want of contact."""
         with contextlib.suppress(BackendUnavailableError):
             limit_s = self._lost_after_s
             if limit_s is not None and self._locator.link_to(ref).silent_s > limit_s + _MARGIN_S:

@@ -153,7 +153,7 @@ def run(
 
 
 def _all_of(channel: Channel, program: str, name: str, deadline: Deadline) -> bytes:
-    """All that a program prints."""
+    """Read all that a program prints."""
     stdout = bytearray()
     while piece := channel.receive(deadline.left_s):
         stdout += piece

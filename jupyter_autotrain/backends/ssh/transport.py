@@ -81,7 +81,7 @@ class Deadline:
 
     @property
     def left_s(self) -> float:
-        """How long it takes still; 0 when it has passed."""
+        """Return how long it takes still; 0 when it has passed."""
         return max(self._at_s - time.monotonic(), 0.0)
 
 
@@ -162,14 +162,14 @@ def take_slot(slots: threading.Semaphore, is_alive: Callable[[], bool], name: st
 
 
 def lost(name: str, why: str = "") -> LinkLostError:
-    """The error of a host whose connection is gone."""
+    """Make the error of a host whose connection is gone."""
     return LinkLostError(
         f"{name} does not answer{why}.", "A host that answers.", "It is tried again; what runs there goes on."
     )
 
 
 def no_answer(name: str, within_s: float) -> NoAnswerError:
-    """The error of a host that has not answered in time."""
+    """Make the error of a host that has not answered in time."""
     return NoAnswerError(
         f"{name} has not answered within {within_s:.0f} s.",
         "A host that answers.",
