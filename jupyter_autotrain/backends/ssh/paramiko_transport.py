@@ -201,6 +201,7 @@ class ParamikoChannel:
 def _closed_after(within_s: float, channel: paramiko.Channel) -> Iterator[None]:
     """Close a channel after a while, which ends all waits for it: the library waits for some answers without end."""
     timer = threading.Timer(within_s, channel.close)
+    timer.daemon = True
     timer.start()
     try:
         yield
