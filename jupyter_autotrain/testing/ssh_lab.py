@@ -95,7 +95,9 @@ class LabHost:
     def write(self, path: str, text: str, mode: int = 0o644) -> str:
         """Write a file of the host, which belongs to its user; gives the path again."""
         here = self.path(path)
-        here.parent.mkdir(parents=True, exist_ok=True)
+        for folder in reversed(here.parents):
+            if not folder.exists():
+                self.make_folder(f"/{folder.relative_to(self.path('/'))}")
         here.write_text(text)
         here.chmod(mode)
         self.give(path)
@@ -103,7 +105,7 @@ class LabHost:
 
     def make_folder(self, path: str) -> str:
         """Make a folder of its user's on the host; gives the path again."""
-        self.path(path).mkdir(parents=True)
+        self.path(path).mkdir(mode=0o700)
         self.give(path)
         return path
 

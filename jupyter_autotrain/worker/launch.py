@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.worker import event_waiter, exit_causes
+from jupyter_autotrain.worker.environments import choice as environments
 from jupyter_autotrain.worker.exit_causes import WorkerEnd
 from jupyter_autotrain.worker.launched_worker import LaunchedWorker
 from jupyter_autotrain.worker.launchers import Launcher, LaunchError
@@ -104,7 +105,8 @@ class Launch:
         if ends and (code == 0 or len(ends) == self._launcher.layout.workers_per_node):
             return None  # what the ranks say counts
         name = str(self._launcher.trial.get("launcher"))
-        words = (exit_causes.first_paragraph if name == "mpi" else exit_causes.last_line)(wire.LAUNCHER_LOG)
+        is_first = name == "mpi" and not environments.is_made(self._launcher.trial)  # else after what makes it
+        words = (exit_causes.first_paragraph if is_first else exit_causes.last_line)(wire.LAUNCHER_LOG)
         shown = f"it said: {words}" if words else "it said nothing"
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
         return Cause("FAILED", f"The launcher {name} {how}; {shown}.{_hint(name, words)}", kind="start")

@@ -153,7 +153,6 @@ def test_a_host_that_cannot_start_its_part_ends_the_others_and_leaves_nothing(cl
         f"{host.files.home(host.user)}/.autotrain/jobs/{cluster.backend.job_name(f'{trial.job_id}@1')}",
         "a file where the trial directory should be",
     )
-    host.give(f"{host.files.home(host.user)}/.autotrain")
     try:
         with pytest.raises(BackendError, match="h1"):
             cluster.backend.submit(trial, TWO, {})

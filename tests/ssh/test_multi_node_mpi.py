@@ -68,6 +68,7 @@ def test_mpi4py_reduces_over_ranks_on_two_hosts(cluster: Cluster) -> None:
     cluster.assert_nothing_runs()
 
 
+@pytest.mark.parametrize("prefix", ["mpich"], indirect=True)  # whose daemon ends well before the supervisor knows
 def test_a_rank_that_fails_is_named_also_by_a_supervisor_that_learns_it_late(cluster: Cluster) -> None:
     ref = cluster.submit(FAILS, launcher="mpi", workers=2)
     end = cluster.finish(ref)

@@ -30,9 +30,9 @@ def test_each_host_has_a_name_a_home_a_key_and_a_boot_of_its_own(lab: SshLab) ->
 
 
 def test_each_host_has_files_and_a_user_of_its_own(lab: SshLab, tmp_path: Path) -> None:
-    asked = [ssh(lab, host.name, "id -u; touch /tmp/mine ~/mine; ls /tmp").stdout.split() for host in lab.hosts]
+    asked = [ssh(lab, host.name, "id -u; touch /tmp/mine ~/mine; ls /tmp/mine").stdout.split() for host in lab.hosts]
     assert [int(answer[0]) for answer in asked] == [2100, 2200, 2300]
-    assert {answer[1] for answer in asked} == {"mine"}
+    assert {answer[1] for answer in asked} == {"/tmp/mine"}
     for host in lab.hosts:
         (host.home() / "mine").unlink()
         host.path("/tmp/mine").unlink()
