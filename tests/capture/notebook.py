@@ -20,7 +20,7 @@ from jupyter_autotrain.capture.syntax.cells import python_tree
 from jupyter_autotrain.capture.syntax.history import compiler_flags, futures_in
 
 FORK_SERVER = """
-import cloudpickle, importlib, os, runpy, sys
+import cloudpickle, importlib, os, runpy, sys, tempfile
 for module in sys.argv[1:]:
     importlib.import_module(module)
 for line in sys.stdin:
@@ -31,6 +31,7 @@ for line in sys.stdin:
         out = os.open(script + ".out", os.O_WRONLY | os.O_CREAT, 0o600)
         os.dup2(out, 1), os.dup2(out, 2)
         sys.argv = [script]
+        tempfile.tempdir = os.path.dirname(script)  # `os._exit` leaves there what it leaves
         try:
             runpy.run_path(script, run_name="__main__")
         except BaseException:
