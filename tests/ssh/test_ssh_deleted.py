@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -52,6 +53,8 @@ def test_what_the_manager_deletes_goes_from_the_hosts_too(ended: ServedHome, lab
 def test_what_a_host_that_does_not_answer_keeps_of_a_deletion_clean_removes(ended: ServedHome, lab: SshLab) -> None:
     lab.hosts[0].cut()
     Experiment(ended.home, ended.store, "gone", {}).delete()
+    asking = [thread for thread in threading.enumerate() if thread.name == "autotrain-ask"]  # goes on after the delete
+    wait_until(lambda: not any(thread.is_alive() for thread in asking), "the deletion's giving up")
     there = trials_of(lab, ended.home, "gone")
     assert there
     assert all(path.is_relative_to(lab.hosts[0].folder) for path in there)
