@@ -37,7 +37,7 @@ class UsageFile:
     def __init__(self, trial: Mapping[str, object], env: Mapping[str, str]) -> None:
         self._begun_s = self._looked_s = time.monotonic()
         self._due_s = self._begun_s + LEAST_PAUSE_S
-        self._cpu_s = _reaped_cpu_s()
+        self._cpu_s = _cpu_s(_members(set()))
         self._memory_bytes = 0
         self._memory_due_s = self._begun_s
         self._gpus = _gpus(trial, env)
@@ -61,10 +61,12 @@ class UsageFile:
         self._due_s = now_s + max(LEAST_PAUSE_S, (now_s - self._begun_s) / LINES_PER_AGE, _pause_s(begun_s))
 
     def _look(self, now_s: float, members: set[int]) -> list[float | None]:
-        cpu_s = _reaped_cpu_s() + sum(system.cpu_s(pid) for pid in members)
-        percent = max(cpu_s - self._cpu_s, 0.0) / (now_s - self._looked_s) * 100
+        looked_s = time.monotonic()  # not the time of the line: the count of memory before may have taken long
+        cpu_s = _cpu_s(members)
+        used_s = min(max(cpu_s - self._cpu_s, 0.0), (looked_s - self._looked_s) * (os.cpu_count() or 1))
+        percent = used_s / max(looked_s - self._looked_s, 0.001) * 100
         self._cpu_s = cpu_s
-        self._looked_s = now_s
+        self._looked_s = looked_s
         gpu_percent, gpu_bytes = (None, None) if self._gpus is None else self._gpus.look()
         return [round(now_s - self._begun_s, 1), round(percent, 1), self._memory_bytes, gpu_percent, gpu_bytes]
 
@@ -77,10 +79,10 @@ class UsageFile:
                 os.close(fd)
 
 
-def _reaped_cpu_s() -> float:
-    """The CPU time of the children of this process that have ended."""
+def _cpu_s(members: set[int]) -> float:
+    """The CPU time of these processes, and of the children of this one that have ended."""
     times = os.times()
-    return times.children_user + times.children_system
+    return times.children_user + times.children_system + sum(system.cpu_s(pid) for pid in members)
 
 
 def _pause_s(begun_s: float) -> float:

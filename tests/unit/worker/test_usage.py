@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.worker import processes, usage
 from jupyter_autotrain.worker.gpu_usage import GpuUsage
@@ -22,6 +23,13 @@ WORKS_BELOW = """
 import subprocess, sys
 child = subprocess.Popen([sys.executable, "-c", "x = bytearray(40 << 20); print(flush=True)\\nwhile True: pass"])
 child.wait()
+"""
+WORKED_BEFORE = """
+import time
+while time.process_time() < 0.4:
+    pass
+print(flush=True)
+input()
 """
 # What is used of NVIDIA's library: two GPUs, of which the second knows no utilization.
 FAKE_NVML = """
@@ -55,6 +63,14 @@ def lines(directory: Path) -> list[list[float]]:
     return [json.loads(line) for line in (directory / wire.USAGE).read_text().splitlines()]
 
 
+def until_a_line(file: UsageFile, workers: set[int], directory: Path) -> None:
+    def is_written() -> bool:
+        file.update(workers)
+        return (directory / wire.USAGE).exists()
+
+    wait_until(is_written, "a line of the file")
+
+
 def test_what_a_workers_children_use_counts(trial_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(usage, "LEAST_PAUSE_S", 0.2)
     monkeypatch.setattr(usage, "_PAUSE_PER_COST", 0.0)
@@ -75,6 +91,54 @@ def test_what_a_workers_children_use_counts(trial_directory: Path, monkeypatch: 
     assert percent < 400
     assert 40 << 20 < memory_bytes < 400 << 20
     assert gpus == [None, None]
+
+
+def test_what_a_process_used_before_the_trial_does_not_count(
+    trial_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "LEAST_PAUSE_S", 0.05)
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKED_BEFORE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as other:
+        assert other.stdout
+        other.stdout.readline()
+        file = UsageFile({}, {})
+        until_a_line(file, set(), trial_directory)
+        other.communicate()
+    assert lines(trial_directory)[0][1] < 50
+
+
+def test_a_count_of_memory_that_takes_long_makes_no_cpu_look_busier(
+    trial_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(usage, "LEAST_PAUSE_S", 0.05)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1000)
+    with subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE
+    ) as busy:
+        assert busy.stdout
+        busy.stdout.readline()
+        file = UsageFile({}, {})
+        begun_s = system.cpu_s(busy.pid)
+
+        def resident_bytes(_: set[int]) -> int:
+            wait_until(lambda: system.cpu_s(busy.pid) > begun_s + 0.3, "0.3 s of its CPU time")
+            return 0
+
+        monkeypatch.setattr(processes, "resident_bytes", resident_bytes)
+        until_a_line(file, {busy.pid}, trial_directory)
+        busy.kill()
+    assert lines(trial_directory)[0][1] < 150
+
+
+def test_no_look_shows_more_than_all_cpus_do(trial_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is reaped between two reads of one look counts at the next: the hours of a worker in one second."""
+    monkeypatch.setattr(usage, "LEAST_PAUSE_S", 0.0)
+    used_s = iter([0.0, 40_000.0])
+    monkeypatch.setattr(usage, "_cpu_s", lambda _: next(used_s))
+    file = UsageFile({}, {})
+    file.update(set())
+    assert lines(trial_directory)[0][1] <= 100 * (os.cpu_count() or 1)
 
 
 def test_the_file_of_a_trial_of_a_month_stays_small(trial_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
