@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.errors import AutotrainError, HeaderError
-from jupyter_autotrain.header import project_review, project_trust
+from jupyter_autotrain.header import config_sources, project_review, project_trust
 from jupyter_autotrain.header.model_faults import keys_of
 from tests.projects import trust_project
 
@@ -191,6 +191,15 @@ def test_the_search_ends_at_the_home_folder(context: header.HeaderContext, tmp_p
     assert context.project_file() is None
     plant(tmp_path / "home", "trials: 8\n")
     assert parsed(context).trials == 8
+
+
+def test_the_search_ends_at_the_border_of_the_file_system(
+    context: header.HeaderContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(context.cwd.parent, "trials: 7\n")
+    assert parsed(context).trials == 7
+    monkeypatch.setattr(config_sources, "_device", lambda folder: int(folder.is_relative_to(context.cwd)))
+    assert parsed(context).trials is None
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.stop_options import Budget
+from jupyter_autotrain.manager import stop_receipts
 
 
 def test_a_used_up_time_budget_ends_the_running_trials(world):
@@ -94,6 +97,26 @@ def test_a_stop_carried_out_by_a_manager_that_died_is_answered_with_what_it_ende
     world.step()
     result = world.store.request(request).result
     assert (result["pids_ended"], result["pids_killed"], result["pids_left"]) == ([7], [8], [])
+
+
+def test_a_stop_whose_experiment_is_deleted_meanwhile_is_answered(world, monkeypatch):
+    receipts_since = stop_receipts.receipts_since
+
+    def after_its_deletion(context, record, *args):
+        context.store.delete_experiment(record.id)
+        return receipts_since(context, record, *args)
+
+    experiment = world.submit()
+    world.step()
+    world.backend.job(1).end()
+    world.step()
+    monkeypatch.setattr(stop_receipts, "receipts_since", after_its_deletion)
+    world.request("stop", experiment)
+    with ThreadPoolExecutor(1) as threads:
+        world.manager._requests._stops._threads = threads
+        world.step()
+    world.step(30)
+    assert not world.manager._requests._stops
 
 
 def test_a_stop_of_which_nobody_tells_the_processes_says_so():

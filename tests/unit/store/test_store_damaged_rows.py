@@ -1,5 +1,6 @@
 """What cannot be read in a row is a store error that names the row; references of any form find or do not find."""
 
+import json
 import sqlite3
 
 import pytest
@@ -58,6 +59,24 @@ def test_a_flipped_byte_is_told_with_its_row_and_what_to_do(store, home, stateme
     assert told
     assert any(row in text for text in told)
     assert all("doctor --repair" in text for text in told)
+
+
+def test_a_trial_of_which_an_earlier_change_is_damaged_goes_on_and_keeps_its_last_copy(store, home):
+    home.experiment("e1").mkdir(parents=True)
+    store.change_state("e1", 1, TrialState.RUNNING, 3.0)
+    damage(home, "UPDATE moves SET reason = X'ff'")
+    assert store.change_state("e1", 1, TrialState.SUCCEEDED, 4.0).state is TrialState.SUCCEEDED
+    assert json.loads(home.trial_rows("e1", 1).read_text())["state"] == "RUNNING"
+
+
+def test_the_copy_of_a_trial_that_is_tried_very_often_stays_short(store, home):
+    home.experiment("e1").mkdir(parents=True)
+    for attempt in range(150):
+        store.change_state("e1", 1, TrialState.WAITING, float(attempt), reason=f"again {attempt}")
+        store.change_state("e1", 1, TrialState.PREPARING, float(attempt))
+    kept = json.loads(home.trial_rows("e1", 1).read_text())["moves"]
+    assert len(kept) == 200
+    assert [move["reason"] for move in kept[-2:]] == ["again 149", ""]
 
 
 @pytest.mark.parametrize(
