@@ -118,7 +118,8 @@ def _replicas(request: WorkloadRequest) -> tuple[int, int]:
 def _is_preemptible(request: WorkloadRequest, least: int, most: int) -> bool:
     """AdaptDL may end and restart it: where its checkpoints outlive a pod, or where that is asked for.
 
-    It places such a job at once, and every other when it reconsiders all of them, once a minute.
+    It places such a job at once, and every other when it reconsiders all of them, once a minute. Then it may also end
+    any that it may preempt: a trial whose checkpoints go with its pods would begin anew each time, so it waits instead.
     """
     can_go_on = is_kept(request.options)
     asked = request.options.get("preemptible")
