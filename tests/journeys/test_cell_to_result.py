@@ -66,8 +66,9 @@ def test_a_dry_run_shows_which_variables_the_trial_gets_and_which_look_like_secr
     monkeypatch.setenv("CANARY", "yes")
     _, shown = notebook.run("%%autotrain --dry-run\nreport(loss=1.0)")
     assert "LC_TIME=C" in shown
-    assert "CANARY" not in shown
-    assert "`secrets: [https_proxy]`" in shown
+    assert "CANARY=" not in shown
+    assert "`pass_env: [CANARY]`" in shown
+    assert "no cell names: write `secrets: [https_proxy]`" in shown
     assert "hidden-word" not in shown
 
 

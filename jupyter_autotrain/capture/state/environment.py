@@ -56,9 +56,16 @@ def restore_code(
         if not _fits(name, given):
             is_secret = name in environment.held_back(here, [name])
             yield None, Difference(DifferenceKind.NOT_CARRIED, _ask_for(name, is_secret=is_secret))
-    if others := sorted(set(fresh) - set(origins) - set(passed) - asked):
-        text = f"variables that no cell names: write `pass_env: [{', '.join(others)}]` in the header"
-        yield None, Difference(DifferenceKind.NOT_CARRIED, text)
+    for difference in _unnamed(set(fresh) - set(origins) - set(passed) - asked):
+        yield None, difference
+
+
+def _unnamed(names: set[str]) -> Iterator[Difference]:
+    secrets = names & set(environment.held_back(os.environ, names))
+    for key, some in (("pass_env", names - secrets), ("secrets", secrets)):
+        if some:
+            text = f"variables that no cell names: write `{key}: [{', '.join(sorted(some))}]` in the header"
+            yield Difference(DifferenceKind.NOT_CARRIED, text)
 
 
 def changed() -> list[str]:
