@@ -8,6 +8,7 @@ import enum
 from abc import ABCMeta
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import singledispatchmethod
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType, ModuleType
 
 from jupyter_autotrain.capture import looking
@@ -136,7 +137,9 @@ def _bound(
     alone = is_sole_owner(vars(cls), name)
     value = vars(cls)[name]
     here = f"{path}.{name}"
-    if isinstance(member.node, Function):
+    if isinstance(value, singledispatchmethod) and not _is_registered_inside(value, path):
+        yield here, value
+    elif isinstance(member.node, Function):
         yield from _method(here, value, member.node, scope)
     elif isinstance(member.node, ast.ClassDef) and isinstance(value, type):
         if value.__qualname__ == f"{cls.__qualname__}.{name}":
@@ -145,6 +148,12 @@ def _bound(
             yield here, value
     elif not _is_from_body(value, name, member, cls, scope, alone=alone):
         yield here, value
+
+
+def _is_registered_inside(method: singledispatchmethod[object], path: str) -> bool:
+    """Whether all implementations were written in the class statement."""
+    registered = method.dispatcher.registry.values()
+    return all(str(looking.attribute(one, "__qualname__")).startswith(f"{path}.") for one in registered)
 
 
 def _method(here: str, value: object, node: Function, scope: StatementContext) -> Iterator[tuple[str, object]]:

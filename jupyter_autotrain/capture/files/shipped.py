@@ -13,6 +13,7 @@ from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.files.required_files import RequiredFiles
 from jupyter_autotrain.core.spec import CapturedName
 from jupyter_autotrain.core.trial_names import DATA, TRIAL
+from jupyter_autotrain.errors import ShipError
 
 
 def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> RequiredFiles:
@@ -25,16 +26,27 @@ def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns
         patterns: Those of `ship:`; one that begins with `!` names files that stay here.
 
     Raises:
-        ShipError: A pattern fits nothing, or the code opens what lies outside the folder by a relative path.
+        ShipError: A pattern fits nothing, a module has no file, or the code opens what lies outside the folder by a
+            relative path.
     """
     ignore = IgnoreRules(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
     roots = [folder / text for text in opened.import_roots(code)]
     local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)
+    _check_there(local.values())
     found = FileSelection(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
     found.add_all(local, "import")
     found.add_all(ship.globbed(wanted, folder, ignore), "ship:")
     return found
+
+
+def _check_there(files: Iterable[Path]) -> None:
+    if (gone := next((path for path in files if not path.is_file()), None)) is not None:
+        raise ShipError(
+            f"A module that this kernel has imported is no file any more, or lies in an archive: {gone}.",
+            "Modules beside the notebook travel as files.",
+            "Write the file again, unpack the archive, or restart the kernel.",
+        )
 
 
 def staying(paths: Iterable[str], folder: Path) -> Iterator[str]:

@@ -72,6 +72,8 @@ def restore(effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice) -> li
     paths = [change.path for change in own]
     options = settings.options_of_pandas() if uses.reaches("pandas") else ()
     put_on = [_Change(path, value) for path, value in (*options, *patches.find(uses, slice_.namespace))]
+    if uses.reaches("numpy") and "numpy" in sys.modules:
+        put_on += [_Change(path, value, form=form) for path, value, form in settings.functions_of_numpy()]
     done = set[tuple[int | str, str]]()
     for change in (*own, *_by_text(effects, uses, paths), *put_on):
         owner, _, name = change.path.rpartition(".")
@@ -81,6 +83,7 @@ def restore(effects: Sequence[Effect], uses: UsedLibraries, slice_: Slice) -> li
         if place not in done:
             done.add(place)
             _set_again(change, slice_)
+    slice_.differences += _unknown_items(effects, uses, paths)
     return paths
 
 
@@ -116,11 +119,25 @@ def _by_text(effects: Sequence[Effect], uses: UsedLibraries, done: Sequence[str]
         yield _Change(path, value, effect.scope.label, effect.position, effect)
 
 
+def _unknown_items(effects: Sequence[Effect], uses: UsedLibraries, done: Sequence[str]) -> Iterator[Difference]:
+    """What was set under a key that is not written there."""
+    set_ = [effect for effect in effects if _is_set(effect) and effect.path in uses and not _has_known_items(effect)]
+    for effect in {effect.path: effect for effect in set_ if not effect.path.startswith(tuple(done))}.values():
+        text = cut(ast.unparse(effect.target), _SHOWN)
+        yield Difference(DifferenceKind.NOT_CARRIED, f"{text}: set it in the cell", effect.scope.label)
+
+
 def _is_assignment(effect: Effect) -> bool:
+    return _is_set(effect) and _has_known_items(effect)
+
+
+def _is_set(effect: Effect) -> bool:
     if isinstance(effect.target, ast.Call) or effect.path.startswith(_ELSEWHERE) or settings.covers(effect):
         return False
-    if "(" in effect.path:
-        return False
+    return "(" not in effect.path
+
+
+def _has_known_items(effect: Effect) -> bool:
     subscripts = [part for part in ast.walk(effect.target) if isinstance(part, ast.Subscript)]
     return all(isinstance(part.slice, ast.Constant) for part in subscripts)
 
@@ -154,7 +171,7 @@ def _expression(change: _Change, item: Item, slice_: Slice) -> str:
     if is_literal_value(change.value) and not _is_shared(change.value, slice_):
         return repr(change.value)
     if name := slice_.name_of(change.value):
-        item.eager = frozenset({name})
+        item.eager = frozenset({name.partition(".")[0]})
         return name
     effect = change.effect
     if effect is None or effect.value is None or effect.scope.blocks:

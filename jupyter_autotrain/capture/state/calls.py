@@ -24,7 +24,7 @@ from jupyter_autotrain.core.text_format import cut
 
 _SETS = re.compile(
     r"set($|_|[A-Z])|(set|del)attr$|use_|enable|disable|register|unregister|configure|config$|reset_|allow_|add_safe_globals$"
-    r"|basicConfig$|captureWarnings$|dictConfig$|fileConfig$|add_type$|filterwarnings$|simplefilter$|resetwarnings$|add(Handler|Filter|LevelName)$"
+    r"|basicConfig$|captureWarnings$|dictConfig$|fileConfig$|add_type$|filterwarnings$|simplefilter$|resetwarnings$|addfont$|add(Handler|Filter|LevelName)$"
     r"|remove(Handler|Filter)$|pickle$|stack_size$|prefer_|require_"
 )
 _BY_FULL_NAME = frozenset(
@@ -33,11 +33,12 @@ _BY_FULL_NAME = frozenset(
 _SEEDS = re.compile(r"(?!jax\.|tensorflow\.).*(seed|rng_state)")  # the states of generators travel
 _STARTS = re.compile(r"init(_|$|ialize)")
 _QUIET = (
-    "IPython.", "asyncio.", "atexit.", "copy.", "faulthandler.", "gc.", "google.colab", "heapq.", "importlib.",
-    "ipywidgets.", "json.", "jupyter_autotrain", "matplotlib.", "numpy.random.", "os.", "pickle.", "plotly.offline.",
-    "pprint.", "random.", "seaborn.", "shutil.", "subprocess.", "sys.argv", "sys.modules", "sys.path", "sys.std",
-    "threading.", "time.", "torch.nn.init.", "tqdm.write",
+    "IPython.", "asyncio.", "atexit.", "copy.", "faulthandler.", "gc.collect", "gc.freeze", "google.colab", "heapq.",
+    "importlib.", "ipywidgets.", "json.", "jupyter_autotrain", "matplotlib.", "numpy.random.", "os.", "pickle.",
+    "plotly.offline.", "pprint.", "random.", "seaborn.", "shutil.", "subprocess.", "sys.argv", "sys.modules",
+    "sys.path", "sys.std", "threading.", "time.", "torch.nn.init.", "tqdm.write",
 )  # fmt: skip
+_OF_MATPLOTLIB = re.compile(r"matplotlib\.(.*\.)?(register|addfont)")
 _DOES_NO_LASTING = re.compile(
     r"(show|plot|print|display|draw|fig|save|dump|download|write|log|info|warn|debug|error|critical|exception|test"
     r"|assert|close|clear|empty|collect|sleep|head|tail|describe|summary|sync|version|get|is_|has_|list|load|read"
@@ -91,7 +92,8 @@ def _shown(effect: Effect) -> str:
 
 def _is_candidate(effect: Effect) -> bool:
     """A call that is a statement of its own, and that nothing else covers."""
-    if not effect.is_alone or effect.is_followed or effect.path.startswith(_QUIET):
+    is_quiet = effect.path.startswith(_QUIET) and not _OF_MATPLOTLIB.match(effect.path)
+    if not effect.is_alone or effect.is_followed or is_quiet:
         return False
     return not (_SEEDS.match(effect.path) or settings.covers(effect) or _is_undone(effect))
 

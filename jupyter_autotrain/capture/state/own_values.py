@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import ModuleType
 
 from jupyter_autotrain.capture.installed import file_of
-from jupyter_autotrain.capture.state import own_modules
+from jupyter_autotrain.capture.state import own_modules, own_states
 from jupyter_autotrain.capture.state.literals import is_literal_value
 from jupyter_autotrain.capture.state.paths import top
 from jupyter_autotrain.capture.state.statements import CHANGES_A_PART, assignments, root_name
@@ -70,13 +70,20 @@ class _Namespace:
         """What has changed in it."""
         pairs = [pair for node in self.body for pair in assignments(node)]
         written = {target.id: value for target, value in pairs if isinstance(target, ast.Name)}
+        functions = {node.name: node for node in self.body if isinstance(node, Function)}
         at_import = _AtImport(self.body)
         added = at_import.set_by_functions - bound_by(list(self.body))
         for name, value in list(self.now.items()):
+            here = f"{self.path}.{name}"
+            if name in written or name in functions:
+                inner = own_states.of_function(value, functions.get(name))
+                yield from (HeldValue(self.module, f"{here}.{part}", kept) for part, kept in inner)
             if isinstance(value, ModuleType) or hasattr(value, "__get__"):
                 continue
-            if name in added or (name in written and self._differs(name, value, written[name], at_import)):
-                yield self._held(f"{self.path}.{name}", value, written.get(name))
+            if name in written and (state := own_states.of_object(value)):
+                yield HeldValue(self.module, here, *state)
+            elif name in added or (name in written and self._differs(name, value, written[name], at_import)):
+                yield self._held(here, value, written.get(name))
         for node in self.body:
             cls = self.now.get(node.name) if isinstance(node, ast.ClassDef) and not node.decorator_list else None
             if isinstance(node, ast.ClassDef) and type(cls) in {type, ABCMeta}:

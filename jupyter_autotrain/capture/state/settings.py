@@ -68,8 +68,8 @@ def _numpy_errors(numpy: ModuleType) -> Iterator[str]:
 
 def _numpy_printing(numpy: ModuleType) -> Iterator[str]:
     now = numpy.get_printoptions().items()
-    changed = {key: value for key, value in now if key in _PRINTING and value != _PRINTING[key]}
-    if changed and is_literal_value(changed):
+    changed = {key: value for key, value in now if value != _PRINTING.get(key, value) and is_literal_value(value)}
+    if changed:
         yield f"{{m}}.set_printoptions({arguments(changed)})"
 
 
@@ -174,6 +174,15 @@ def options_of_pandas() -> Iterator[tuple[str, object]]:
     for key, value in now.items():
         if value is not known[key].defval and value != known[key].defval:
             yield f"pandas.options.{key}", value
+
+
+def functions_of_numpy() -> Iterator[tuple[str, object, str]]:
+    """What numpy calls to print and on errors: the name, the value, and how it gets the value `{v}`."""
+    numpy = sys.modules["numpy"]
+    if (formatter := numpy.get_printoptions()["formatter"]) is not None:
+        yield "numpy.set_printoptions.formatter", formatter, '__import__("numpy").set_printoptions(formatter={v})'
+    if (called := numpy.geterrcall()) is not None:
+        yield "numpy.seterrcall", called, '__import__("numpy").seterrcall({v})'
 
 
 def covers(effect: Effect) -> bool:

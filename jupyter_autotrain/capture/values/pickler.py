@@ -28,7 +28,7 @@ from jupyter_autotrain.capture.values.by_value import (
 from jupyter_autotrain.capture.values.embedded import EMBEDDED
 from jupyter_autotrain.capture.values.memory import ArrayMemory
 from jupyter_autotrain.capture.values.stream import PickleStream
-from jupyter_autotrain.capture.values.tables import reduce_table_part
+from jupyter_autotrain.capture.values.tables import reduce_table_part, set_on_table
 from jupyter_autotrain.capture.values.tensors import reduce_torch
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
@@ -164,11 +164,12 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
             reduced = reducer(value, self.layout)
         except LaterError:
             return bytearray, ()
-        if reduced is None:
-            return NotImplemented
-        if names := instances.left_out(value, reduced, self._home):
+        names = set_on_table(value) if reducer is reduce_table_part else []
+        if reduced is not None:
+            names += instances.left_out(value, reduced, self._home)
+        if names:
             self.left_out.add(f"{', '.join(names)} of {kind.__name__}, which its class does not pickle as it is")
-        return reduced
+        return NotImplemented if reduced is None else reduced
 
     def _definition(self, value: object) -> object:
         if any(value is own for own in TRAVELS):

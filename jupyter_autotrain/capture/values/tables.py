@@ -28,6 +28,14 @@ def reduce_table_part(value: Any, layout: ArrayLayout) -> ReducedValue:  # noqa:
     return None
 
 
+def set_on_table(value: Any) -> list[str]:  # noqa: ANN401 - as above
+    """Return the attributes that were set on a table or a column by hand; pandas keeps them in no pickle."""
+    core = sys.modules.get("pandas.core.generic")
+    if core is None or not isinstance(value, core.NDFrame):
+        return []
+    return [name for name in vars(value) if not name.startswith("_") and name not in value._metadata]  # noqa: SLF001 - as pandas does
+
+
 def _is_counted(block: Any) -> bool:  # noqa: ANN401 - a block
     """Whether another block has the same values: both must know, else writing to one changes the other."""
     references = getattr(block, "refs", None)

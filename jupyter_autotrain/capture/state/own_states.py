@@ -1,0 +1,68 @@
+"""What an object or a function of a module beside the notebook keeps inside, where no name shows that it changed.
+
+Generators of random numbers, counters, queues, what a closure has counted, and defaults that calls have filled.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import random
+from collections import deque
+from collections.abc import Iterator
+from itertools import count
+from types import FunctionType
+
+from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.syntax.codes import cell_content
+from jupyter_autotrain.capture.syntax.history import is_literal
+from jupyter_autotrain.capture.syntax.scopes import Function
+
+
+def of_object(value: object) -> tuple[object, str] | None:
+    """Return what an object keeps, and how `{p}`, which the import makes, gets it as `{v}`; None for all others."""
+    kind = type(value)
+    if isinstance(value, random.Random):
+        return value.getstate(), "{p}.setstate({v})"
+    if isinstance(value, deque):
+        return [*value], "{p}.clear()\n{p}.extend({v})"
+    if kind is count:  # it is pickled no more from Python 3.14 on
+        return ast.literal_eval(f"({repr(value).removeprefix('count(').removesuffix(')')},)"), (
+            '{p} = __import__("itertools").count(*{v})'
+        )
+    return _of_library(value, f"{looking.module_of(kind)}.{kind.__name__}")
+
+
+def _of_library(value: object, name: str) -> tuple[object, str] | None:
+    if name == "numpy.random._generator.Generator":
+        return looking.attribute(looking.attribute(value, "bit_generator"), "state"), "{p}.bit_generator.state = {v}"
+    if name == "numpy.random.mtrand.RandomState":
+        return value.get_state(), "{p}.set_state({v})"  # type: ignore[attr-defined]  # it has it
+    if name == "torch._C.Generator":
+        return value.get_state(), "{p}.set_state({v})"  # type: ignore[attr-defined]  # it has it
+    return None
+
+
+def of_function(value: object, node: ast.stmt | None) -> Iterator[tuple[str, object]]:
+    """Yield what calls have changed of a function: how to reach it, and its value.
+
+    Args:
+        value: The function.
+        node: Its statement at the top of the file, if it has one.
+    """
+    if not isinstance(value, FunctionType):
+        return
+    cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+    bound = {one.argval for one in dis.get_instructions(value) if one.opname == "STORE_DEREF"}
+    for index, (name, cell) in enumerate(cells.items()):
+        if name in bound:
+            yield f"__closure__[{index}].cell_contents", cell_content(cell)
+    if isinstance(node, Function) and not node.decorator_list:
+        written = [ast.literal_eval(one) if is_literal(one) else one for one in node.args.defaults]
+        now = [*(value.__defaults__ or ())]
+        if any(_is_other(one, other) for one, other in zip(written, now, strict=False)):
+            yield "__defaults__", value.__defaults__
+
+
+def _is_other(written: object, now: object) -> bool:
+    return not isinstance(written, ast.expr) and (type(written) is not type(now) or written != now)
