@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import signal
 from collections.abc import Mapping, Sequence
 
@@ -11,8 +12,10 @@ from jupyter_autotrain.core import disk, files, wire
 from jupyter_autotrain.worker.environments.choice import kind_and_value
 from jupyter_autotrain.worker.termination_causes import Cause, out_of_memory
 
-_TAIL_BYTES = 4096
+_MOST_BYTES = 1 << 14
+_MOST_CHARACTERS = 300
 _ORNAMENTS = "-=* \t\r\0"
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(Error|Exception|Timeout): *\S")
 
 
 class WorkerEnd:
@@ -147,26 +150,21 @@ def _last_words(rank: int) -> str:
 
 
 def last_line(stream: str) -> str:
-    """The last line that is not blank."""
-    try:
-        with files.open_regular(".", stream) as file:
-            file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
-            lines = file.read(_TAIL_BYTES).decode("utf-8", errors="replace").split("\n")
-    except OSError:
-        return ""
-    filled = [line.strip() for line in lines if line.strip()]
-    return filled[-1][:300].rstrip(".") if filled else ""
+    """Return the last line that holds words."""
+    filled = [line.strip() for line in _read(stream, os.SEEK_END) if line.strip(_ORNAMENTS)]
+    return _shown(filled[-1]) if filled else ""
+
+
+def first_exception(stream: str) -> str:
+    """Return the end of the first traceback of a Python program, the cause of later ones; else as `last_line`."""
+    raised = [line for line in _read(stream, os.SEEK_END) if _EXCEPTION.match(line)]
+    return _shown(raised[0]) if raised else last_line(stream)
 
 
 def first_paragraph(stream: str) -> str:
     """Return what `mpiexec` says first, but for warnings: the cause, of which all that follows is a consequence."""
-    try:
-        with files.open_regular(".", stream) as file:
-            text = file.read(_TAIL_BYTES).decode("utf-8", errors="replace")
-    except OSError:
-        return ""
     found: list[str] = []
-    for line in [*text.split("\n"), ""]:
+    for line in [*_read(stream, os.SEEK_SET), ""]:
         words = line.strip(_ORNAMENTS)
         if words and not (found and line.startswith("[")):
             found.append(words)
@@ -174,7 +172,22 @@ def first_paragraph(stream: str) -> str:
             break
         else:
             found = [words] if words else []
-    return " ".join(found)[:300].rstrip(".")
+    return _shown(" ".join(found))
+
+
+def _read(stream: str, whence: int) -> list[str]:
+    """Return the lines at the beginning or at the end of a stream; none where it cannot be read."""
+    try:
+        with files.open_regular(".", stream) as file:
+            if whence == os.SEEK_END:
+                file.seek(max(file.seek(0, os.SEEK_END) - _MOST_BYTES, 0))
+            return file.read(_MOST_BYTES).decode("utf-8", errors="replace").split("\n")
+    except OSError:
+        return []
+
+
+def _shown(words: str) -> str:
+    return words[:_MOST_CHARACTERS].rstrip(".")
 
 
 _HINTS = {

@@ -105,11 +105,16 @@ class Launch:
         if ends and (code == 0 or len(ends) == self._launcher.layout.workers_per_node):
             return None  # what the ranks say counts
         name = str(self._launcher.trial.get("launcher"))
-        is_first = name == "mpi" and not environments.is_made(self._launcher.trial)  # else after what makes it
-        words = (exit_causes.first_paragraph if is_first else exit_causes.last_line)(wire.LAUNCHER_LOG)
+        words = self._words(name)
         shown = f"it said: {words}" if words else "it said nothing"
         how = f"ended with exit code {code}" if code >= 0 else f"was killed by signal {-code}"
         return Cause("FAILED", f"The launcher {name} {how}; {shown}.{_hint(name, words)}", kind="start")
+
+    def _words(self, name: str) -> str:
+        """Return what the program said of the cause; what makes an environment prints into the same log, before it."""
+        if environments.is_made(self._launcher.trial):
+            return exit_causes.last_line(wire.LAUNCHER_LOG)
+        return (exit_causes.first_paragraph if name == "mpi" else exit_causes.first_exception)(wire.LAUNCHER_LOG)
 
 
 def _hint(name: str, words: str) -> str:

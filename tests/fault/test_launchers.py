@@ -78,6 +78,14 @@ raise ValueError('bad batch')
 
 
 @needs_torch
+def test_of_what_torchrun_says_of_a_rank_that_cannot_tell_its_end_the_cause_is_shown(home: Home) -> None:
+    code = "import os, time\nif rank == 1:\n    os.kill(os.getppid(), 9)\ntime.sleep(1000)"  # what would tell it
+    end = Running(home, code, 2, launcher="torchrun").finish()
+    assert end.state is TrialState.FAILED
+    assert "The launcher torchrun ended with exit code 1; it said: traceback : Signal 9 (SIGKILL)" in end.reason
+
+
+@needs_torch
 def test_an_elastic_trial_survives_the_kill_of_a_rank(home: Home) -> None:
     code = """
         import os, signal, torch

@@ -47,3 +47,32 @@ def test_of_what_mpiexec_says_the_cause_is_shown_which_comes_first(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "launcher").write_text("\n".join(lines) + "\n")
     assert exit_causes.first_paragraph("launcher") == cause
+
+
+CHAINED = (
+    "Traceback (most recent call last):", '  File "run.py", line 1', "torch.distributed.DistNetworkError: port in use.",
+    "", "The above exception was the direct cause of the following exception:", "",
+    "Traceback (most recent call last):",
+    "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection has failed.",
+)  # fmt: skip
+CHILD_FAILED = (
+    "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", DOUBLE, "k.py FAILED", RULE,
+    "Root Cause (first observed failure):", "  traceback : Signal 9 (SIGKILL) received by PID 15942", DOUBLE,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lines", "cause"),
+    [
+        (CHAINED, "torch.distributed.DistNetworkError: port in use"),
+        (CHILD_FAILED, "traceback : Signal 9 (SIGKILL) received by PID 15942"),
+        (("usage: torchrun [-h]", "torchrun: error: unknown argument --x"), "torchrun: error: unknown argument --x"),
+        (("", RULE), ""),
+    ],
+)
+def test_of_what_torchrun_says_the_first_exception_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, lines: tuple[str, ...], cause: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "launcher").write_text("\n".join(lines) + "\n")
+    assert exit_causes.first_exception("launcher") == cause
