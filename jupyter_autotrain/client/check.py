@@ -166,7 +166,7 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
             " ".join(
                 f"The backend {one.choice.profile.name!r} cannot be used here: {one.probe.reason}" for one in silent
             ),
-            "A backend that is usable from here was expected.",
+            "Expected a backend that can be used from here.",
             "See which are with '%autotrain backends', and why one is not with '%autotrain backends check NAME'.",
         )
     return BackendUnavailableError(

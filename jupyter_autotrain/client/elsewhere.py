@@ -49,7 +49,7 @@ def bring(home: Home, spec: ExperimentSpec, trial: TrialRecord, directory: Path,
         return
     ref = trial.ref
     if ref is None:
-        raise AutotrainError(f"It is not known where trial {trial.number} ran.", "", "Run it again.")
+        raise AutotrainError(f"Where trial {trial.number} ran is unknown.", "", "Run it again.")
     backend = backends.create(spec.choice(trial.placement.backend).profile, BackendContext(home))
     try:
         fetching = _Fetching(directory, sum(left.values()), show)

@@ -90,7 +90,7 @@ def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_
         raise ManagerError(
             f"The manager has not answered the request to {request[0]} within {timeout_s:g} s.",
             "The request is kept and will be answered.",
-            "Look again later, or run '%autotrain doctor'.",
+            "Try again later, or run '%autotrain doctor'.",
         )
     result = store.request(request_id).result
     if error := result.get("error"):

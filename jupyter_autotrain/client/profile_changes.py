@@ -125,7 +125,7 @@ def own_definition(context: HeaderContext, profiles: Profiles, name: str) -> Def
         )
     if definition.file != context.user_file(USER_FILE):
         raise AutotrainError(
-            f"The profile {name!r} stands in a file that others share ({definition.location}).",
+            f"The profile {name!r} is in a file shared with others ({definition.location}).",
             f"A profile of your own {USER_FILE}.",
             "Change it there by hand.",
         )

@@ -67,7 +67,7 @@ def agree(context: HeaderContext, digest: str) -> Path:
     found = review(context)
     if found.digest != digest:
         raise AutotrainError(
-            f"{found.shown} has another digest than {digest[:40]}: {found.digest}.",
+            f"{found.shown} has changed: its digest is {found.digest}, not {digest[:40]}.",
             "The digest of the file as you have seen it.",
             f"Look at it again: {project_trust.COMMAND}",
         )

@@ -20,7 +20,7 @@ _BAD = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
 _MOST_WARNINGS = 10
 _MOST_NUMBERS = 5
 _STEP = re.compile(r"; its last report was of step \S+| after step \S+")  # may differ among trials that fail alike
-_NO_MANAGER = "No manager runs; the next command that needs one starts it, and nothing is lost."
+_NO_MANAGER = "The manager is not running. The next command that needs it starts it; nothing is lost."
 
 
 def explain(store: Store, home: Home, experiment: ExperimentRecord | str) -> list[str]:

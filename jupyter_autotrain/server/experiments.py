@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -16,7 +17,7 @@ from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint, ExperimentAsked
-from jupyter_autotrain.server.problems import not_found
+from jupyter_autotrain.server.problems import not_found, problem
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.experiment_list import ListQuery, experiment_json, experiments_json, notebooks_json
 
@@ -143,7 +144,8 @@ def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
     try:
         data = files.read(server.home.bundle(record.id), bundle.script, _MOST_CODE_BYTES)
     except OSError:
-        raise not_found(f"code of {record.label} any more", "The captured script.", "Run its cell again.") from None
+        found = f"The code of {record.label} is no longer kept."
+        raise problem(HTTPStatus.NOT_FOUND, found, "The captured script.", "Run its cell again.") from None
     return Answer(
         {
             "script": data.decode("utf-8", errors="replace"),

@@ -103,7 +103,7 @@ class EndpointHandler(APIHandler):
         if found is None:
             methods = ", ".join(self._endpoints)
             self.set_header("Allow", methods)
-            raise problem(HTTPStatus.METHOD_NOT_ALLOWED, f"{self.request.method} does nothing here.", f"{methods}.")
+            raise problem(HTTPStatus.METHOD_NOT_ALLOWED, f"{self.request.method} is not supported here.", f"{methods}.")
         return found
 
     async def _authorize(self, endpoint: Endpoint[Any]) -> None:
@@ -147,7 +147,7 @@ class EndpointHandler(APIHandler):
         except ValueError:  # also text that is no UTF-8
             raise problem(HTTPStatus.BAD_REQUEST, "The body is no JSON.", "A JSON object.", "Correct it.") from None
         if not isinstance(body, dict) or not body.keys().isdisjoint(endpoint.path_names):
-            raise problem(HTTPStatus.BAD_REQUEST, "The body is not as it should be.", "A JSON object.", "Correct it.")
+            raise problem(HTTPStatus.BAD_REQUEST, "The body is not valid.", "A JSON object.", "Correct it.")
         return body
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ANN401 - tornado's signature

@@ -82,7 +82,7 @@ def _of_validation(error: ValidationError) -> ProblemError:
 
 
 _EXPECTED = {
-    HTTPStatus.FORBIDDEN: "A user of this Jupyter server who may do that, and the page's own XSRF token.",
+    HTTPStatus.FORBIDDEN: "A user of this Jupyter server with the right to do that, and the page's own XSRF token.",
     HTTPStatus.METHOD_NOT_ALLOWED: "A method that openapi.json names for this path.",
     HTTPStatus.NOT_FOUND: "A path of openapi.json.",
 }

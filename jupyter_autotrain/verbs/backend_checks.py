@@ -77,13 +77,13 @@ def trust(command: CommandContext, arguments: argparse.Namespace) -> None:
     try:
         if not isinstance(backend, HostKeyBackend):
             raise AutotrainError(
-                f"The backend {profile.name!r} has no host keys.",
+                f"Backend {profile.name!r} has no host keys.",
                 "A backend that is reached by SSH.",
                 f"Check it: %autotrain backends check {profile.name}",
             )
         if given:
             file = backend.trust(host, given[0])
-            command.write(f"{host} is trusted: its key {given[0]} stands in {file} now.\n")
+            command.write(f"Trusted {host}: its key {given[0]} is now in {file}.\n")
             return
         kind, fingerprint = backend.host_key(host)
     finally:

@@ -33,7 +33,7 @@ def add(command: CommandContext, arguments: argparse.Namespace) -> None:
     model = context.profiles()[0].models.get(arguments.type)
     change = profile_changes.added(context, name, {"type": arguments.type, **_settings(arguments, model)})
     change.save()
-    command.write(f"{name} stands in {context.shown(change.file)} now. Check it: %autotrain backends check {name}\n")
+    command.write(f"Added {name} to {context.shown(change.file)}. Check it: %autotrain backends check {name}\n")
 
 
 def edit(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -52,7 +52,7 @@ def edit(command: CommandContext, arguments: argparse.Namespace) -> None:
         return
     change = profile_changes.changed(context, name, settings, arguments.unset or ())
     change.save()
-    command.write(f"{name} is changed in {context.shown(change.file)}; experiments that run keep what they had.\n")
+    command.write(f"Changed {name} in {context.shown(change.file)}. Running experiments keep the old settings.\n")
 
 
 def remove(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -61,7 +61,7 @@ def remove(command: CommandContext, arguments: argparse.Namespace) -> None:
     name = _name(arguments, "remove NAME")
     change = profile_changes.removed(context, name)
     change.save()
-    command.write(f"{name} is removed from {context.shown(change.file)}; experiments that run there go on.\n")
+    command.write(f"Removed {name} from {context.shown(change.file)}. Experiments running there continue.\n")
 
 
 def _name(arguments: argparse.Namespace, form: str) -> str:
@@ -101,7 +101,7 @@ def _host_settings(hosts: Sequence[str], model: type[BaseModel] | None) -> dict[
     if "via" in options:
         raise AutotrainError(f"{named!r} are several hosts.", "One login node.", f"Name one, as in `via={hosts[0]}`.")
     raise AutotrainError(
-        f"This type of backend has no hosts, so {named!r} says nothing.",
+        f"This type of backend takes no hosts, but {named!r} was given.",
         f"Options as KEY=VALUE: {', '.join(list(options)[:_MOST_OPTIONS]) or 'it has none'}.",
         "See: %autotrain help backend",
     )

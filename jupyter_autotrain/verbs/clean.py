@@ -29,7 +29,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     running = [experiment.name for experiment in chosen if not experiment.state.is_final]
     if running:
         raise AutotrainError(
-            f"{', '.join(running)} still runs.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
+            f"Still running: {', '.join(running)}.", "Expected: finished experiments.", f"Stop first: stop {running[0]}"
         )
     lines = [_clean_experiments(chosen, delete=arguments.yes)] if chosen else []
     if not arguments.experiment:
@@ -51,7 +51,7 @@ def _clean_experiments(chosen: Sequence[Experiment], *, delete: bool) -> str:
     if not delete:
         elsewhere_bytes = sum(experiment.elsewhere_bytes() for experiment in chosen)
         lost = (
-            f" {format_bytes(elsewhere_bytes)} on other machines cannot be pulled any more then."
+            f" {format_bytes(elsewhere_bytes)} on other machines can then no longer be pulled."
             if elsewhere_bytes
             else ""
         )
@@ -99,7 +99,7 @@ def _clean_places(command: CommandContext, *, delete: bool) -> list[str]:
 
 def _place_line(found: place_leftovers.PlaceLeftovers, *, delete: bool) -> str:
     if found.fault:
-        return f"{found.backend}: what is left there is not known: {found.fault}"
+        return f"{found.backend}: cannot tell what is left there: {found.fault}"
     shown = ", ".join(found.names[:_SHOWN]) + (" ..." if len(found.names) > _SHOWN else "")
     return f"{'Deleted' if delete else 'Would delete'} {count(len(found.names), 'object')} on {found.backend}: {shown}"
 

@@ -141,7 +141,7 @@ def _check_strays(home: Home, store: Store) -> Iterator[CheckResult]:
     if strays:
         named = ", ".join(map(str, strays[:5])) + (" ..." if len(strays) > 5 else "")
         action = "Bring them back: %autotrain doctor --repair   Or end them: %autotrain doctor --stop-strays"
-        yield CheckResult("stray trials", False, f"{len(strays)} run that no experiment knows: {named}", action)
+        yield CheckResult("stray trials", False, f"{len(strays)} running that belong to no experiment: {named}", action)
 
 
 def _check_manager(home: Home) -> CheckResult:
@@ -194,7 +194,7 @@ def _check_sidebar(environ: Mapping[str, str]) -> Iterator[CheckResult]:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=dict(environ))
     is_taken = re.search(r"^.*\bjupyter-autotrain v.*enabled.*OK", done.stdout + done.stderr, re.MULTILINE) is not None
     verdict = (
-        "takes the extension" if is_taken else "does not take the extension: it is missing, disabled or incompatible"
+        "loads the extension" if is_taken else "does not load the extension: it is missing, disabled or incompatible"
     )
     action = (
         "See which: jupyter labextension list. It needs JupyterLab 4.2 or newer: pip install 'jupyter-autotrain[lab]'"

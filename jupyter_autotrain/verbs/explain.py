@@ -26,7 +26,7 @@ def why(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json(command, reasons)
         return
-    reasons = reasons or [f"{experiment.name} is {experiment.state}: no trial waits and none has failed."]
+    reasons = reasons or [f"{experiment.name} is {experiment.state}: no trial is waiting and none failed."]
     command.present(Table([""], [(reason,) for reason in reasons]))
 
 
@@ -64,7 +64,7 @@ def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     for setting in settings:
         command.write(f"{setting}\n")
     for profile in profiles:
-        hidden = f"; hides {profile.hides}" if profile.hides else ""
+        hidden = f"; overrides {profile.hides}" if profile.hides else ""
         command.write(f"backend {profile.name}: {profile.type} ({profile.origin}{hidden})\n")
     for fault in context.profiles()[1] if arguments.explain in {None, "backend"} else []:
         command.write(f"{fault}\n")

@@ -29,7 +29,7 @@ def export(command: CommandContext, arguments: argparse.Namespace) -> None:
         raise AutotrainError(
             "export: --backend without --yaml.",
             "A script runs anywhere; manifests are those of a backend.",
-            f"Say: %autotrain export {experiment.name} --yaml --backend {arguments.backend}",
+            f"Run: %autotrain export {experiment.name} --yaml --backend {arguments.backend}",
         )
     if arguments.yaml:
         text = _manifests(command, experiment, trial, arguments.backend)
@@ -63,7 +63,7 @@ def _manifests(command: CommandContext, experiment: Experiment, trial: TrialReco
     try:
         if not isinstance(backend, ManifestBackend):
             raise AutotrainError(
-                f"Trials of the backend {choice.profile.name!r} are no objects of a cluster.",
+                f"Backend {choice.profile.name!r} does not run trials as objects of a cluster.",
                 "Expected a backend of type kubernetes, kubeflow, adaptdl or frameworkcontroller.",
                 f"Name one: %autotrain export {experiment.name} --yaml --backend NAME",
             )

@@ -60,7 +60,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
-    stop = add("stop", "end an experiment's processes, with a receipt", about="?")
+    stop = add("stop", "stop an experiment, and say which processes ended", about="?")
     stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
     add("retry", "run the failed trials again", about="?")
     add("best", "the best trial", about="?")
@@ -93,8 +93,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
         "of", nargs="?", default="header", choices=("header", "backends"), help="header or backends"
     )
     doctor = add("doctor", "check this installation")
-    doctor.add_argument("--repair", action="store_true", help="save what can be read of a damaged or lost store")
-    doctor.add_argument("--stop-strays", action="store_true", help="end trials that run and that no experiment knows")
+    doctor.add_argument("--repair", action="store_true", help="rebuild a damaged or lost store from what can be read")
+    doctor.add_argument("--stop-strays", action="store_true", help="end running trials that belong to no experiment")
     _add_clean(add("clean", "delete finished experiments from disk"))
     _add_plan(add("plan", "find the best split of a model over a cluster"))
     for name in _WITH_JSON:
@@ -116,21 +116,21 @@ def _add_backends(backends: _Parser) -> None:
     backends.add_argument("--yes", action="store_true", help="with trust-project: agree to the file as it is now")
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
-    backends.add_argument("--unset", action="append", metavar="KEY", help="take an option away; may be repeated")
+    backends.add_argument("--unset", action="append", metavar="KEY", help="remove an option; may be repeated")
 
 
 def _add_pull(pull: argparse.ArgumentParser) -> None:
     pull.add_argument("-o", "--output", default="", metavar="FOLDER", help="where to copy them (default: NAME-trial-N)")
     pull.add_argument("--in-place", action="store_true", help="where the cell would have written them in the notebook")
     pull.add_argument("--overwrite", action="store_true", help="replace other files of the same names")
-    pull.add_argument("--list", action="store_true", help="only say what there is")
+    pull.add_argument("--list", action="store_true", help="only list the files")
     pull.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
 
 
 def _add_clean(clean: argparse.ArgumentParser) -> None:
     clean.add_argument("experiment", nargs="*", help="name, name@N, id prefix, -1 or _")
     clean.add_argument("--older", metavar="DAYS", type=float, help="all that are older")
-    clean.add_argument("--yes", action="store_true", help="delete, do not only say what would be deleted")
+    clean.add_argument("--yes", action="store_true", help="really delete (without it: only list)")
 
 
 def _add_plan(plan: argparse.ArgumentParser) -> None:
@@ -145,7 +145,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
 
 def _add_ls(ls: argparse.ArgumentParser) -> None:
     ls.add_argument("pattern", nargs="*", metavar="NAME", help="names, or patterns such as 'resnet*'")
-    ls.add_argument("-n", "--number", type=int, default=20, help="at most so many (default: 20)")
+    ls.add_argument("-n", "--number", type=int, default=20, help="show at most N (default: 20)")
     states = [state.lower() for state in ExperimentState]
     ls.add_argument("--state", action="append", choices=states, metavar="STATE", help=f"one of: {', '.join(states)}")
     ls.add_argument("--backend", help="only those of this backend")

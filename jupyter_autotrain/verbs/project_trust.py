@@ -21,4 +21,4 @@ def trust_project(command: CommandContext, arguments: argparse.Namespace) -> Non
         command.write(f"If you agree to all of it, run: {project_trust.COMMAND} {found.digest}\n")
         return
     record = project_review.agree(context, found.digest if arguments.name is None else arguments.name)
-    command.write(f"{found.shown} is trusted until it changes; that stands in {record}.\n")
+    command.write(f"{found.shown} is trusted until it changes (noted in {record}).\n")

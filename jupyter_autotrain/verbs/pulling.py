@@ -36,7 +36,7 @@ def pull(command: CommandContext, arguments: argparse.Namespace) -> None:
     if arguments.json:
         write_json(command, {"trial": trial.number, "folder": str(folder), "files": [one.name for one in found]})
     elif not found:
-        command.write(f"Trial {trial.number} has left no files: what a cell writes into its folder is kept.\n")
+        command.write(f"Trial {trial.number} left no files. What a cell writes into its own folder is kept.\n")
     else:
         end = ":" if arguments.list else f" copied to {folder}"
         command.write(f"{count(len(found), 'file')} of trial {trial.number}{end}\n{_listed(found)}")

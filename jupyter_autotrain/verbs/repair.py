@@ -63,7 +63,7 @@ def stop_strays(command: CommandContext) -> bool:
     for receipt in receipts:
         command.write(f"{receipt}\n")
     if not receipts:
-        command.write("No trial runs on this machine that no experiment knows.\n")
+        command.write("Every trial running on this machine belongs to an experiment.\n")
     return not left
 
 

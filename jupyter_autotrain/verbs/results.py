@@ -78,7 +78,7 @@ def load(command: CommandContext, arguments: argparse.Namespace) -> None:
     if variable == "_":
         names = ", ".join(experiment.record.spec.returns) or "nothing"
         raise AutotrainError(
-            "load: no name was given.", f"{experiment.name} returns: {names}.", "Say: %autotrain load [NAME] VARIABLE"
+            "load: no name was given.", f"{experiment.name} returns: {names}.", "Run: %autotrain load [NAME] VARIABLE"
         )
     trial = trial_or_best(experiment.store, experiment.record, arguments.trial)
     command.keep(variable, experiment.load(variable, trial=trial.number))

@@ -53,4 +53,4 @@ def test_why_right_after_the_death_of_a_manager_tells_what_a_trial_waits_for(ser
     served.kill()
     waits, no_manager = manager.explain(served.store, served.home, "exp")
     assert waits.startswith("Trial 1 waits for its secret NO_SUCH_SECRET")
-    assert no_manager.startswith("No manager runs")
+    assert no_manager.startswith("The manager is not running.")

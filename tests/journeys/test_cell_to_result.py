@@ -158,7 +158,7 @@ def test_an_unknown_verb_is_told_with_the_nearest_one(notebook):
 
 def test_verbs_say_when_there_is_nothing_to_do(notebook, tmp_path):
     notebook.run("%%autotrain idle --wait\nreport(loss=1.0)")
-    assert notebook.run("%autotrain why idle")[1] == "idle is SUCCEEDED: no trial waits and none has failed.\n"
+    assert notebook.run("%autotrain why idle")[1] == "idle is SUCCEEDED: no trial is waiting and none failed.\n"
     assert "no failed or cancelled trial" in notebook.run("%autotrain retry idle")[1]
     assert "left no files" in notebook.run("%autotrain pull idle")[1]
     assert "Would delete 1 experiment (" in notebook.run("%autotrain clean idle")[1]

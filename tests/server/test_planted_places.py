@@ -48,7 +48,7 @@ def test_what_a_project_file_would_do_is_told_and_agreed_to_as_it_was_seen(serve
     project.write_text(project.read_text().replace("h1", "h2"))
     refused = server.ask("POST", "/project", json={"digest": asked["digest"]})
     assert problem_of(refused)["status"] == 409
-    assert "has another digest" in refused.json()["detail"]
+    assert "has changed: its digest is" in refused.json()["detail"]
     assert places(server)["lab"]
     seen = server.get("/project")
     assert "h2" in seen["effects"][0]

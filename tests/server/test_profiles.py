@@ -139,8 +139,8 @@ def test_the_projects_file_wins_and_is_not_edited(server, file):
         assert row["hides"].endswith("backends.yaml line 2")
         (listed,) = [row for row in server.get("/backends")["backends"] if row["name"] == "lab"]
         assert (listed["level"], listed["hides"], listed["type"]) == ("project", "user", "local")
-        assert "others share" in problem_of(server.ask("PATCH", "/profiles/lab", json={}))["detail"]
-        assert "others share" in problem_of(server.ask("DELETE", "/profiles/lab"))["detail"]
+        assert "shared with others" in problem_of(server.ask("PATCH", "/profiles/lab", json={}))["detail"]
+        assert "shared with others" in problem_of(server.ask("DELETE", "/profiles/lab"))["detail"]
     finally:
         project.unlink()
     assert file.read_text() == WRITTEN

@@ -106,7 +106,7 @@ def test_code_that_is_gone_is_told_with_what_captures_it_anew(server, filler):
     filler.experiment("cleaned")
     shutil.rmtree(server.home.bundle("cleaned"))
     problem = server.ask("GET", "/experiments/cleaned/code").json()
-    assert problem["detail"].startswith("There is no code of digits")
+    assert problem["detail"].startswith("The code of digits")
     assert problem["action"] == "Run its cell again."
 
 

@@ -105,7 +105,7 @@ def test_why_tells_the_last_reason_of_a_manager_that_was_killed(world):
     assert explain(world.store, world.home, world.store.experiment(second)) == [
         "Trial 1 waits for 1 GPU, 0 free of 1: GPU 0 is held by trial 1 of first@1 (at most 1 per GPU); "
         "it is free when that ends.",
-        "No manager runs; the next command that needs one starts it, and nothing is lost.",
+        "The manager is not running. The next command that needs it starts it; nothing is lost.",
     ]
 
 

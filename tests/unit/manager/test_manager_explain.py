@@ -108,7 +108,7 @@ def test_what_many_trials_fail_by_is_told_once(lived_in):
 def test_without_a_manager_nothing_is_said_to_be_about_to_start(world):
     experiment = world.submit()
     assert say(world, experiment) == [
-        "No manager runs; the next command that needs one starts it, and nothing is lost."
+        "The manager is not running. The next command that needs it starts it; nothing is lost."
     ]
 
 

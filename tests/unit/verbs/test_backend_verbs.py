@@ -140,7 +140,7 @@ def test_a_file_that_is_a_link_stays_one(terminal, file: Path) -> None:
         (("new", "--type", "slurm", "login1", "login2"), "Name one, as in `via=login1`"),
         (
             ("new", "--type", "kubernetes", "prod"),
-            "'prod' says nothing.\nOptions as KEY=VALUE: kubeconfig, context",
+            "'prod' was given.\nOptions as KEY=VALUE: kubeconfig, context",
         ),
         (("new", "--type", "local", "gpu1"), "Options as KEY=VALUE: max_trials_per_gpu"),
         (("new", "--type", "debug", "gpu1"), "it has none"),
@@ -176,7 +176,7 @@ def test_a_profile_is_removed_with_its_lines_alone(terminal, file: Path) -> None
 
 def test_a_profile_that_others_share_is_not_changed(terminal, file: Path) -> None:
     (terminal.cwd / "autotrain.yaml").write_text("backends: {team: {type: ssh, hosts: [t1]}}\n")
-    with pytest.raises(AutotrainError, match="stands in a file that others share"):
+    with pytest.raises(AutotrainError, match="is in a file shared with others"):
         terminal.run("backends", "edit", "team", "--set", "port=1")
     with pytest.raises(AutotrainError, match="is a type of backend"):
         terminal.run("backends", "remove", "local")
@@ -186,7 +186,7 @@ def test_config_says_which_definition_counts(terminal, file: Path) -> None:
     (terminal.cwd / "autotrain.yaml").write_text("backends: {lab: {type: ssh, hosts: [t1]}, local: {type: local}}\n")
     trust_project(terminal.cwd, {"HOME": str(terminal.cwd)})
     said = terminal.run("config").splitlines()
-    assert "backend lab: ssh (autotrain.yaml line 1; hides ~/.jupyter/backends.yaml line 3)" in said
+    assert "backend lab: ssh (autotrain.yaml line 1; overrides ~/.jupyter/backends.yaml line 3)" in said
     assert "backend other: ssh (~/.jupyter/backends.yaml line 11)" in said
     assert not [line for line in said if line.startswith("backend local")]
     assert "`local` of a project's autotrain.yaml does not count" in terminal.run("backends")

@@ -91,7 +91,7 @@ def test_clean_says_what_could_not_be_pulled_any_more(terminal, left):
     directory.mkdir(parents=True)
     (directory / wire.ELSEWHERE_FILE).write_text('{"work/large.bin": 3000000}')
     told = terminal.run("clean", "mnist")
-    assert "3 MB on other machines cannot be pulled any more then." in told
+    assert "3 MB on other machines can then no longer be pulled." in told
     assert "  large.bin  (3 MB, still where the trial ran)" in terminal.run("pull", "mnist", "--trial", "1", "--list")
 
 
@@ -140,7 +140,7 @@ def test_clean_says_which_place_does_not_answer(terminal, add, monkeypatch):
 
     add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
     monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Silent())
-    assert "local: what is left there is not known: The API server does not answer." in terminal.run("clean")
+    assert "local: cannot tell what is left there: The API server does not answer." in terminal.run("clean")
 
 
 def test_clean_removes_trial_directories_of_deleted_experiments_where_they_lie(terminal, add, monkeypatch):

@@ -25,11 +25,11 @@ def extension(root, wanted):
 def test_an_extension_that_this_jupyterlab_takes_is_well(tmp_path):
     [found] = _check_sidebar(extension(tmp_path, "^4.2.0"))
     assert found.good
-    assert found.text.endswith("takes the extension")
+    assert found.text.endswith("loads the extension")
 
 
 def test_an_extension_that_jupyterlab_marks_as_incompatible_needs_attention(tmp_path):
     [found] = _check_sidebar(extension(tmp_path, "^3.6.0"))
     assert not found.good
-    assert "does not take the extension" in found.text
+    assert "does not load the extension" in found.text
     assert "jupyter labextension list" in found.action

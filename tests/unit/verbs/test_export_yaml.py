@@ -35,7 +35,7 @@ def test_a_trial_that_ran_elsewhere_is_written_for_a_profile(terminal, add, as_o
 
 def test_a_backend_without_objects_says_which_have_them(terminal, add):
     add("digits", (DONE, 0.5))
-    with pytest.raises(AutotrainError, match="Trials of the backend 'local' are no objects of a cluster") as caught:
+    with pytest.raises(AutotrainError, match="Backend 'local' does not run trials as objects of a cluster") as caught:
         terminal.run("export", "digits", "--yaml")
     assert "--backend NAME" in caught.value.action
     assert not (terminal.cwd / "digits.yaml").exists()

@@ -63,7 +63,7 @@ def test_trust_is_given_by_the_digest_that_was_shown(terminal, planted: Path) ->
     assert "not trusted yet" in shown
     assert '"config_file": "./ssh_config"' in shown
     command = shown.splitlines()[-1].partition("run: %autotrain ")[2].split()
-    with pytest.raises(AutotrainError, match="has another digest"):
+    with pytest.raises(AutotrainError, match="has changed: its digest is"):
         terminal.run("backends", "trust-project", "0" * 32)
     assert "is trusted until it changes" in terminal.run(*command)
     assert "(trusted)" in terminal.run("backends", "trust-project")

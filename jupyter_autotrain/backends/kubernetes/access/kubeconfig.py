@@ -15,6 +15,7 @@ from typing import cast
 from jupyter_autotrain.errors import BackendError
 
 _LOADER = "jupyter_autotrain.backends.kubernetes.access.load_kubeconfig"
+_NOT_FOUND = "No configuration found"  # so says the library where there is no file, or nothing in it
 _LOAD_S = 60.0  # an exec plugin may ask a server
 
 
@@ -68,11 +69,15 @@ def load(kubeconfig: str = "", context: str = "") -> Access:
 
 
 def _no_access(kubeconfig: str, context: str, fault: str) -> BackendError:
-    where = f"the context {context!r} of " if context else ""
+    where = f"context {context!r} of " if context else ""
+    found = f"Cannot reach a cluster with {where}{kubeconfig or 'the kubeconfig'}: {fault.rstrip('.')}."
+    if _NOT_FOUND in fault:
+        found = f"There is no kubeconfig {kubeconfig}." if kubeconfig else "No kubeconfig found."
     return BackendError(
-        f"There is no access to a cluster by {where}{kubeconfig or 'the kubeconfig'}: {fault.rstrip('.')}.",
+        found,
         "A kubeconfig with which `kubectl get pods` works.",
-        "Name it by `kubeconfig:` and `context:` of the profile, or by KUBECONFIG before the manager starts.",
+        "Set up a cluster to use this: name its kubeconfig by `kubeconfig:` and `context:` of the profile, or by "
+        "KUBECONFIG before the manager starts.",
     )
 
 

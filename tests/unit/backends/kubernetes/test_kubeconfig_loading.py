@@ -57,6 +57,13 @@ def test_what_a_plugin_that_fails_says_is_why_there_is_no_access(tmp_path: Path)
     assert refused(written(tmp_path, user)).endswith("process returned 255. Unable to locate credentials.")
 
 
+def test_a_kubeconfig_that_is_not_there_is_said_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert refused(str(tmp_path / "none")) == f"There is no kubeconfig {tmp_path / 'none'}."
+    monkeypatch.setenv("KUBECONFIG", "")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert refused("") == "No kubeconfig found."
+
+
 def test_a_plugin_that_is_not_installed_is_named(tmp_path: Path) -> None:
     user = {"exec": {"apiVersion": CREDENTIAL["apiVersion"], "command": "no-such-plugin"}}
     assert "'no-such-plugin'" in refused(written(tmp_path, user))
