@@ -74,7 +74,7 @@ test('a curve is told in one line', () => {
   assert.equal(told(0.5), 'loss 0.5');
   assert.equal(told(3, 2, 1), 'loss 3 → 1, still falling');
   assert.equal(told(1, 2, 3), 'loss 1 → 3, still rising');
-  assert.equal(told(2, 2, 2), 'loss 2 → 2, level now');
+  assert.equal(told(2, 2, 2), 'loss 2 → 2, flat now');
   assert.equal(told(1, NaN), 'loss 1 → NaN, not a number now');
   assert.equal(trend('loss', undefined, ENGLISH), '');
 });

@@ -49,7 +49,7 @@ def shown_sidebar(page: Any, server: Server) -> Iterator[Any]:
     page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
     page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
     region = page.get_by_role("region", name="Experiments")
-    region.get_by_text("No experiment yet").wait_for()
+    region.get_by_text("No experiments yet").wait_for()
     yield region
 
 

@@ -172,7 +172,7 @@ def test_a_run_whose_code_is_not_kept_any_more_is_named_instead_of_an_empty_diff
     view = view_of(page)
     view.get_by_text("Code", exact=True).click()
     code = view.locator(".jp-AutotrainCode")
-    sentence = "The captured code of emptied is not kept any more: run its cell again to capture it anew."
+    sentence = "The code of emptied is no longer kept. Run its cell again to capture it."
     expect(code.get_by_role("status")).to_have_text(sentence)
     expect(code.get_by_role("table")).to_have_count(0)
 
@@ -198,7 +198,7 @@ def brush_with_the_pointer(page):
     """The upper part of an axis, then all of it by a handle, then a part that a double click takes away."""
     axis = page.get_by_role("group", name="Axis seed")
     track = axis.locator(".at-axis-track")
-    least = axis.get_by_role("slider", name="seed, least")
+    least = axis.get_by_role("slider", name="seed, minimum")
     part = page.get_by_text("1 of 2 trials pass").first
     every = page.get_by_text("2 trials", exact=True)
     drag(page, point_of(track, 0.3), point_of(track, -0.1))
@@ -237,7 +237,7 @@ def test_the_code_and_the_parallel_coordinates_of_an_experiment_are_pages_of_its
     page.get_by_label("Compare with").select_option("two")
     expect(page.get_by_role("cell", name="x = 16", exact=True)).to_be_visible()
     page.get_by_role("tab", name="Parallel coordinates").click()
-    page.get_by_role("slider", name="seed, least").press("PageUp")
+    page.get_by_role("slider", name="seed, minimum").press("PageUp")
     expect(page.get_by_text("1 of 2 trials pass").first).to_be_visible()
     page.get_by_text("Clear filter").click()
     expect(page.get_by_text("2 trials", exact=True)).to_be_visible()

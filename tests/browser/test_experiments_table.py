@@ -71,7 +71,7 @@ def test_experiments_are_filtered_and_ordered_by_each_column(page, store):
     expect(names(table)).to_have_count(3)
     page.get_by_label("To", exact=True).fill("2001-01-02")
     expect(names(table)).to_have_count(0)
-    page.get_by_text("No experiment fits.").wait_for()
+    page.get_by_text("No experiments match.").wait_for()
 
 
 def test_the_table_follows_live_is_operated_by_keys_and_acts_on_what_is_chosen(page, store):

@@ -52,7 +52,7 @@ def test_a_kernel_and_a_manager_that_die_stop_no_page_and_a_page_that_watches_st
     end_manager(Home(lab.server.home))
     before = value.inner_text()
     expect(value).not_to_have_text(before)
-    expect(shown.get_by_text("The manager does not run")).to_be_hidden()
+    expect(shown.get_by_text("The manager is not running")).to_be_hidden()
     with Store.open(Home(lab.server.home)) as store:
         lab.command("autotrain:stop", {"id": store.find("interrupted").id})
     lab.page.get_by_role("dialog").get_by_role("button", name="Stop").click()
@@ -107,7 +107,7 @@ def result_of(comparison):
 
 def told_away(view):
     """The line that tells that the server is away."""
-    return view.get_by_role("status").filter(has_text="The server does not answer; it is tried again.")
+    return view.get_by_role("status").filter(has_text="The server does not answer. Trying again…")
 
 
 def open_all(server, page, kept):

@@ -25,7 +25,7 @@ def test_a_header_is_coloured_checked_and_completed_with_no_kernel(notebook):
     notebook.open(code_cell(HEADER))
     page = notebook.page
     expect(page.locator(".jp-Autotrain-header-key").first).to_have_text("objective")
-    faults = page.get_by_role("list", name="Faults of the header")
+    faults = page.get_by_role("list", name="Problems in the header")
     expect(faults).to_contain_text("unknown key 'trails'; did you mean 'trials'?")
     expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
     page.locator(".jp-Autotrain-fault").first.hover()
@@ -102,7 +102,7 @@ def test_the_cell_of_an_experiment_is_opened(notebook, store, server):
     expect(active).to_be_in_viewport()
     toasts = Toasts(notebook.page)
     notebook.command("autotrain:open-cell", id="o2")
-    toasts.until_told("The notebook gone.ipynb is not there any more")
+    toasts.until_told("The notebook gone.ipynb no longer exists")
     notebook.command("autotrain:open-cell", id="o3")
     toasts.until_told("No experiment has the name")
 

@@ -55,7 +55,7 @@ def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, serv
     panel.get_by_text("Best acc (last) 0.75").wait_for()
     begin(store, "p1", 2, lr=0.2)
     panel.get_by_role("gridcell", name="0.2").wait_for()
-    panel.get_by_text("The manager does not run").wait_for()
+    panel.get_by_text("The manager is not running").wait_for()
 
 
 def test_a_deleted_experiment_is_told(page, store):
@@ -65,7 +65,7 @@ def test_a_deleted_experiment_is_told(page, store):
     panel.get_by_role("heading", name=SCRIPT).wait_for()
     assert panel.locator("img").count() == 0
     store.delete_experiment("p2")
-    panel.get_by_text("This experiment has been deleted").wait_for()
+    panel.get_by_text("This experiment was deleted").wait_for()
     assert panel.get_by_role("heading", name=SCRIPT).is_visible()
 
 
@@ -130,9 +130,9 @@ def test_the_trials_take_the_height_of_a_tall_panel_and_no_more_than_they_need(p
 def test_an_experiment_that_never_was_here_leaves_nothing_to_wait_for(page):
     run_command(page, "autotrain:open-experiment", id="p9")
     panel = page.locator(".jp-Autotrain-panel:visible")
-    panel.get_by_text("There is no such experiment: it has been deleted.").wait_for()
+    panel.get_by_text("This experiment no longer exists.").wait_for()
     expect(panel.get_by_role("tablist")).to_have_count(0)
-    assert panel.inner_text().strip() == "There is no such experiment: it has been deleted."
+    assert panel.inner_text().strip() == "This experiment no longer exists."
 
 
 def test_an_open_panel_is_there_again_after_a_reload(page, store, server):
@@ -212,7 +212,7 @@ def test_code_that_is_not_kept_any_more_is_told_in_one_sentence(page, store):
     panel = open_panel(page, "p7")
     panel.get_by_role("tab", name="Code").click()
     code = panel.get_by_role("region", name="Captured code")
-    sentence = "The captured code of this experiment is not kept any more: run its cell again to capture it anew."
+    sentence = "The code of this experiment is no longer kept. Run its cell again to capture it."
     expect(code.get_by_role("status")).to_have_text(sentence)
     assert code.inner_text().strip() == sentence
     picture(page, "panel-no-code")

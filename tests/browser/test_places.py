@@ -66,7 +66,7 @@ def test_places_show_their_state_nodes_and_what_runs_and_are_checked(panel, stor
     steps.get_by_text(re.compile("tiny trial")).wait_for()
     local.get_by_text("It works: a trial ran there").wait_for()
     faulty = place(panel, "lab")
-    faulty.get_by_text(re.compile("Faulty: .*colour")).wait_for()
+    faulty.get_by_text(re.compile("Problem: .*colour")).wait_for()
     assert faulty.get_by_role("button", name="Check lab").count() == 0
 
 

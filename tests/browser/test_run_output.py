@@ -31,7 +31,7 @@ def test_an_output_shows_the_present_state_with_no_kernel_and_in_a_notebook_that
         notebook.screenshot("run-output-dark")
     expect(page.locator(".jp-OutputArea-child").filter(visible=True)).to_have_count(1)
     store.delete_experiment("r1")
-    said = page.locator(".jp-Autotrain-run").get_by_text("This experiment has been deleted")
+    said = page.locator(".jp-Autotrain-run").get_by_text("This experiment was deleted")
     expect(said).to_be_visible()
 
 

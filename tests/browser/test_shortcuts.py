@@ -30,10 +30,10 @@ QUESTIONS = {
     "Delete": "Delete asked-over?",
 }
 REFUSALS = [
-    ("S", "over", "told-over: there is nothing to stop"),
-    ("T", "over", "told-over: there is nothing to retry"),
-    ("U", "broken", "told-broken: there is nothing to resume"),
-    ("Delete", "going", "told-going: only what has ended can be deleted. Stop it first"),
+    ("S", "over", "Nothing to stop in told-over"),
+    ("T", "over", "Nothing to retry in told-over"),
+    ("U", "broken", "Nothing to resume in told-broken"),
+    ("Delete", "going", "Only what has ended can be deleted: stop told-going first"),
     ("C", "over", "Choose 2 to 20 experiments to compare"),
 ]
 OTHERS = {"Alt+Shift+X", "Enter", "F2", "C"}

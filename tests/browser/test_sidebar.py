@@ -25,14 +25,14 @@ SCRIPT = "<img src=x onerror=document.body.remove()>"
 
 
 def test_experiments_are_grouped_filtered_and_followed(sidebar, store):
-    sidebar.get_by_text("No experiment yet").wait_for()
+    sidebar.get_by_text("No experiments yet").wait_for()
     add(store, "s1", "sleeping cats")
     add(store, "s2", "running dogs", [0.1, 0.9, 0.5])
     add(store, "s3", "flown birds", [0.25], TrialState.SUCCEEDED)
     for title, name in (("Queued", "sleeping cats"), ("Running", "running dogs"), ("Done", "flown birds")):
         group(sidebar, title).get_by_text(name).wait_for()
     sidebar.get_by_text("acc (last) 0.5").wait_for()
-    sidebar.get_by_text("The manager does not run").wait_for()
+    sidebar.get_by_text("The manager is not running").wait_for()
     expect(sidebar.get_by_label("Filter by name")).to_have_count(0)
     filter_by(sidebar, "DOG")
     expect(sidebar.locator(".jp-Autotrain-item")).to_have_count(1)
@@ -140,7 +140,7 @@ def test_the_buttons_above_the_list_are_one_stop_of_tab_with_arrows_between_them
 
 def test_from_a_row_in_the_store_to_the_sidebar(sidebar, store, capsys):
     times = []
-    sidebar.get_by_text("No experiment yet").wait_for()
+    sidebar.get_by_text("No experiments yet").wait_for()
     for number in range(10):
         began_s = time.perf_counter()
         add(store, f"t{number}", f"insert-{number}")

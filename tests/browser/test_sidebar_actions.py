@@ -101,7 +101,7 @@ def test_several_are_chosen_and_deleted_by_the_menu_although_the_manager_is_dead
     menu.get_by_role("menuitem", name="Delete").click()
     question = page.get_by_role("dialog")
     question.get_by_text("Delete 2 experiments?").wait_for()
-    question.get_by_text("The manager does not run; this starts it again.").wait_for()
+    question.get_by_text("The manager is not running; this starts it.").wait_for()
     question.get_by_role("button", name="Delete").click()
     for name in ("birds", "dogs"):
         item(sidebar, name).wait_for(state="detached")
@@ -135,7 +135,7 @@ def test_a_run_that_was_opened_is_not_compared_with_those_that_are_ticked_after_
 
 
 def test_the_button_above_the_list_shows_the_places(sidebar):
-    head_button(sidebar, "Where trials can run").click()
+    head_button(sidebar, "Show places").click()
     places = sidebar.page.get_by_role("region", name="Places")
     expect(places.get_by_role("region", name="local", exact=True)).to_contain_text("Usable")
 

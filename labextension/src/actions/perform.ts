@@ -64,7 +64,7 @@ async function isConfirmed(
   const texts = actionTexts(trans, described(trans, targets, trials))[action];
   const paragraphs = [texts.consequence];
   if (targets.length > 1) paragraphs.push(namesOf(targets));
-  if (isManagerDead) paragraphs.push(trans.__('The manager does not run; this starts it again.'));
+  if (isManagerDead) paragraphs.push(trans.__('The manager is not running; this starts it.'));
   const button = texts.isDestructive ? Dialog.warnButton : Dialog.okButton;
   const answer = await showDialog({
     title: texts.question,
@@ -110,7 +110,7 @@ async function tellWrong(target: Target, requestId: number): Promise<void> {
 function tellSubmitted(commands: CommandRegistry, trans: TranslationBundle, id: string, name: string): void {
   const open = { label: trans.__('Open'), callback: () => void commands.execute(OPEN, { id }) };
   const actions = commands.hasCommand(OPEN) ? [open] : [];
-  Notification.success(trans.__('%1 is submitted.', name), { autoClose: 5000, actions });
+  Notification.success(trans.__('Submitted %1.', name), { autoClose: 5000, actions });
 }
 
 function textOf(error: unknown): string {

@@ -62,6 +62,7 @@ export const actionsPlugin: JupyterFrontEndPlugin<void> = {
       commands.addCommand(command, {
         label: (args) =>
           args.isPalette ? trans.__('%1 Selected Experiments', texts[action].label) : texts[action].label,
+        caption: texts[action].consequence,
         icon: (args) => (args.isPalette ? undefined : ICONS[action]),
         describedBy: { args: ARGS },
         isEnabled: (args) => typeof args.id === 'string' || isOffered(args, selection, action),

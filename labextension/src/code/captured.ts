@@ -9,7 +9,7 @@ const UNITS = ['B', 'kB', 'MB', 'GB'];
 /** What a trial has differently; nothing where there is no difference. */
 export function differenceList(differences: string[], trans: TranslationBundle): HTMLElement[] {
   if (differences.length === 0) return [];
-  const title = trans.__('What a trial does not have as the notebook had it');
+  const title = trans.__('What differs from the notebook');
   return [h('section', {}, h('h4', {}, title), h('ul', {}, ...differences.map((text) => h('li', {}, text))))];
 }
 

@@ -13,8 +13,6 @@ export async function keptCode(id: string, name: string, trans: TranslationBundl
     return await showCode(id);
   } catch (error) {
     if (!(error instanceof Refusal) || error.status !== NOT_FOUND) throw error;
-    throw new Error(
-      trans.__('The captured code of %1 is not kept any more: run its cell again to capture it anew.', name),
-    );
+    throw new Error(trans.__('The code of %1 is no longer kept. Run its cell again to capture it.', name));
   }
 }

@@ -51,9 +51,6 @@ export class CompareView {
 
   readonly #updateMessage = (): void => {
     const { model, trans } = this.options;
-    setText(
-      this.#message,
-      model.isConnected ? '' : trans.__('The server does not answer; it is tried again.'),
-    );
+    setText(this.#message, model.isConnected ? '' : trans.__('The server does not answer. Trying again…'));
   };
 }

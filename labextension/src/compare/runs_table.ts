@@ -31,7 +31,7 @@ export class RunsTable {
       head(trans.__('Value'), 'at-right'),
       this.#metric,
       head(trans.__('Trials'), 'at-right'),
-      head(trans.__('Took'), 'at-right'),
+      head(trans.__('Duration'), 'at-right'),
       h('td'),
     ];
     this.#rows = model.runs.map((run) => new RunRow(run, options));
@@ -137,7 +137,7 @@ class RunRow {
     setAttribute(this.#swatch, 'aria-label', trans.__('Curves of %1', run.name));
     setAttribute(this.#swatch, 'title', isHidden ? trans.__('Show its curves') : trans.__('Hide its curves'));
     setAttribute(this.root, 'data-hidden', isHidden);
-    setAttribute(this.#trial, 'aria-label', trans.__('Trial of %1; empty is the best', run.name));
+    setAttribute(this.#trial, 'aria-label', trans.__('Trial of %1 (leave empty for the best)', run.name));
     setAttribute(this.#trial, 'max', run.details?.trials);
     const best = run.chosen === undefined ? run.trial?.number : undefined;
     const isRanked = Boolean(run.details?.objective);
@@ -148,7 +148,7 @@ class RunRow {
   #noteText(): string {
     const { run } = this;
     if (run.error) return run.error;
-    if (!run.details) return this.options.trans.__('Loading …');
+    if (!run.details) return this.options.trans.__('Loading…');
     if (run.trial) return '';
     return run.chosen === undefined
       ? this.options.trans.__('No trial yet.')

@@ -71,6 +71,6 @@ function listOf(faults: Fault[], trans: TranslationBundle): Panel {
   });
   const left = faults.length - texts.length;
   if (left > 0) texts.push(h('li', {}, trans._n('and %1 more', 'and %1 more', left)));
-  const list = h('ul', { 'aria-label': trans.__('Faults of the header') }, ...texts);
+  const list = h('ul', { 'aria-label': trans.__('Problems in the header') }, ...texts);
   return { dom: h('div', { class: 'jp-Autotrain-faults', role: 'status' }, list) };
 }

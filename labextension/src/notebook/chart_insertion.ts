@@ -43,7 +43,7 @@ export function addInsertCommand(
     pointed === true ? pointedChart(app) : chartInUse(app, notebooks);
   app.commands.addCommand(INSERT_SHOWN_CHART, {
     label: trans.__('Insert Chart into Notebook'),
-    caption: trans.__('Put the picture of the chart that is shown into a cell of the notebook'),
+    caption: trans.__('Insert the shown chart into the notebook as a picture'),
     describedBy: {
       args: {
         type: 'object',

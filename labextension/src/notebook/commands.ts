@@ -25,7 +25,7 @@ export function addCommands(
 ): void {
   app.commands.addCommand(RUN_AS_EXPERIMENT, {
     label: trans.__('Run as Experiment'),
-    caption: trans.__('Put %1 above the cell where it is not there, and run it', MAGIC),
+    caption: trans.__('Add %1 to the cell if it is missing, and run it', MAGIC),
     describedBy: { args: { type: 'object', properties: {} } },
     isEnabled: () => canRun(notebooks),
     execute: () => runAsExperiment(app, notebooks),
@@ -88,13 +88,13 @@ async function openCell(app: JupyterFrontEnd, id: string, trans: TranslationBund
     () => true,
     () => false,
   );
-  if (!(await isThere)) return trans.__('The notebook %1 is not there any more.', path);
+  if (!(await isThere)) return trans.__('The notebook %1 no longer exists.', path);
   const panel: unknown = await app.commands.execute('docmanager:open', { path, factory: 'Notebook' });
   if (!(panel instanceof NotebookPanel)) return trans.__('%1 cannot be opened as a notebook.', path);
   await panel.context.ready;
   const index = await cellOf(panel, id);
   const cell = panel.content.widgets[index];
-  if (!cell) return trans.__('The cell of %1 is not in %2 any more.', name, path);
+  if (!cell) return trans.__('The cell of %1 is no longer in %2.', name, path);
   panel.content.activeCellIndex = index;
   await panel.content.scrollToCell(cell, 'center');
   app.shell.activateById(panel.id);

@@ -73,11 +73,11 @@ export class RunView {
   #text(): string {
     const { trans, wire } = this;
     if (wire.isDeleted)
-      return trans.__('This experiment has been deleted: this is what the notebook keeps of it.');
+      return trans.__('This experiment was deleted. Shown is what the notebook kept of it.');
     if (wire.isConnected && !wire.error) return '';
     if (this.#isLive)
-      return wire.isConnected ? wire.error : trans.__('The server does not answer; it is tried again.');
-    return trans.__('The server does not tell its present state: this is what the notebook keeps of it.');
+      return wire.isConnected ? wire.error : trans.__('The server does not answer. Trying again…');
+    return trans.__('The server cannot be asked for its state. Shown is what the notebook kept of it.');
   }
 }
 

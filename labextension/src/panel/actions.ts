@@ -12,6 +12,12 @@ import type { RestWire } from '../home/rest_wire';
 /** Stopping is a button of the header. */
 const OFFERED: Action[] = ['retry', 'resume', 'rerun', 'delete'];
 
+/** What an action is called, and what it does. */
+interface Texts {
+  label: string;
+  consequence: string;
+}
+
 interface Offer {
   command: string;
   button: HTMLButtonElement;
@@ -29,10 +35,14 @@ export class Actions {
   ) {
     const texts = actionTexts(trans, '');
     this.#offers = OFFERED.map((action) =>
-      this.#offer(`autotrain:${action}`, texts[action].label, (details) => isOffered(action, details)),
+      this.#offer(`autotrain:${action}`, texts[action], (details) => isOffered(action, details)),
     );
     this.#offers.push(
-      this.#offer('autotrain:open-cell', trans.__('Open Cell'), (details) => details.notebook_path !== ''),
+      this.#offer(
+        'autotrain:open-cell',
+        { label: trans.__('Open Cell'), consequence: trans.__('Show the cell in its notebook.') },
+        (details) => details.notebook_path !== '',
+      ),
     );
     const buttons = this.#offers.map(({ button }) => button);
     this.root = h('div', { class: 'at-tools', role: 'group', 'aria-label': trans.__('Actions') }, ...buttons);
@@ -46,11 +56,15 @@ export class Actions {
     }
   }
 
-  #offer(command: string, label: string, isOffered: Offer['isOffered']): Offer {
+  #offer(command: string, { label, consequence }: Texts, isOffered: Offer['isOffered']): Offer {
     const onclick = (): void => {
       void this.commands.execute(command, { id: this.wire.id });
     };
-    const button = h('button', { type: 'button', class: 'at-button', hidden: true, onclick }, label);
+    const button = h(
+      'button',
+      { type: 'button', class: 'at-button', title: consequence, hidden: true, onclick },
+      label,
+    );
     return { command, button, isOffered };
   }
 }

@@ -15,7 +15,9 @@ export async function chosenExperiment(trans: TranslationBundle): Promise<string
   const newest = { sort: 'created', order: 'descending', limit: MOST_OFFERED } as const;
   const { experiments } = await listExperiments({ text: '', tag: '', ...newest });
   if (experiments.length === 0) {
-    Notification.info(trans.__('No experiment yet: %1 on a cell makes one.', MAGIC), { autoClose: 8000 });
+    Notification.info(trans.__('No experiments yet. Begin a cell with %1 to make one.', MAGIC), {
+      autoClose: 8000,
+    });
     return undefined;
   }
   const { button, value } = await showDialog({

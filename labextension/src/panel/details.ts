@@ -80,7 +80,7 @@ export class Details {
       sentences = [error instanceof Error ? error.message : String(error)];
     }
     if (version !== this.#version) return;
-    const nothing = this.trans.__('No trial waits, and none has failed.');
+    const nothing = this.trans.__('No trial is waiting, and none failed.');
     const texts = sentences.length > 0 ? sentences : [nothing];
     this.#why.show(h('ul', { class: 'jp-Autotrain-why' }, ...texts.map((text) => h('li', {}, text))));
   }

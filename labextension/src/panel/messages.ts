@@ -21,15 +21,13 @@ export class Messages {
 
 export function messageOf(wire: RestWire, trans: TranslationBundle): string {
   const { details } = wire;
-  if (!wire.isConnected) return trans.__('The server does not answer; it is tried again.');
+  if (!wire.isConnected) return trans.__('The server does not answer. Trying again…');
   if (wire.isDeleted)
     return details
-      ? trans.__('This experiment has been deleted: what is shown is what was known of it.')
-      : trans.__('There is no such experiment: it has been deleted.');
+      ? trans.__('This experiment was deleted. Shown is what was known of it.')
+      : trans.__('This experiment no longer exists.');
   if (wire.error) return wire.error;
   if (details && !details.final && !details.manager.alive)
-    return trans.__(
-      'The manager does not run: nothing is started or stopped until an action starts it again.',
-    );
+    return trans.__('The manager is not running. Your next submit, stop or retry starts it.');
   return '';
 }

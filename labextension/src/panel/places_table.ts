@@ -32,7 +32,7 @@ const MOST_NAMED = 20;
 
 export function placesTable(trials: readonly TrialRow[], trans: TranslationBundle): HTMLElement {
   const places = placesOf(trials);
-  if (places.length === 0) return h('p', { class: 'at-soft' }, trans.__('No trial has been placed yet.'));
+  if (places.length === 0) return h('p', { class: 'at-soft' }, trans.__('No trial has started yet.'));
   const heads = [trans.__('Place'), trans.__('Running'), trans.__('Ended'), trans.__('Trials')];
   const rows = places.map(({ place, active, ended, trials }) => {
     const more = trials.length > MOST_NAMED ? ' …' : '';

@@ -34,7 +34,7 @@ export function strategyFacts(details: ExperimentDetails, trans: TranslationBund
   ];
   if (ranks === 1) return facts;
   const goesOn = elastic ? trans.__('the trial goes on without it') : trans.__('the trial fails');
-  facts.push([trans.__('Launcher'), launcher], [trans.__('Where a worker is lost'), goesOn]);
+  facts.push([trans.__('Launcher'), launcher], [trans.__('If a worker is lost'), goesOn]);
   return facts;
 }
 

@@ -54,13 +54,13 @@ function Step({ step, trans }: { step: CheckStep; trans: TranslationBundle }): R
 function summary(check: Check, trans: TranslationBundle): string {
   const texts = {
     running: check.isLost
-      ? trans.__('The server does not answer; it is tried again.')
-      : trans.__('The check goes on …'),
+      ? trans.__('The server does not answer. Trying again…')
+      : trans.__('Still checking…'),
     done: check.good
       ? trans.__('It works: a trial ran there, and its metric came back.')
       : trans.__('It does not work.'),
-    cancelled: trans.__('The check is cancelled; what it has begun there is cleaned up.'),
-    'too long': trans.__('The check took too long and was ended.'),
+    cancelled: trans.__('Check cancelled. What it started is being cleaned up.'),
+    'too long': trans.__('The check took too long and was stopped.'),
     failed: check.error,
   };
   return texts[check.state];

@@ -21,7 +21,7 @@ export function FieldView({ field, value, faults, trans, onChange }: FieldProps)
     'aria-invalid': faults.length > 0,
     'aria-describedby': id,
   };
-  const example = field.example && trans.__('Such as %1.', field.example);
+  const example = field.example && trans.__('For example %1.', field.example);
   return (
     <div className="jp-AutotrainPlaces-field">
       <label>
@@ -33,7 +33,7 @@ export function FieldView({ field, value, faults, trans, onChange }: FieldProps)
               onChange(event.target.value);
             }}
           >
-            <option value="">{trans.__('as usual')}</option>
+            <option value="">{trans.__('(default)')}</option>
             {field.choices.map((choice) => (
               <option key={choice}>{choice}</option>
             ))}
@@ -53,9 +53,7 @@ export function FieldView({ field, value, faults, trans, onChange }: FieldProps)
       <div id={id} className="jp-AutotrainPlaces-hint">
         {[field.description, example].filter(Boolean).join(' ')}
         {field.isHidden && (
-          <p>
-            {trans.__('What the file has looks like a secret: it is not shown, and removed when you save.')}
-          </p>
+          <p>{trans.__('This looks like a secret: it is not shown, and saving removes it from the file.')}</p>
         )}
         <Faults faults={faults} />
       </div>

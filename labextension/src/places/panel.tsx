@@ -75,11 +75,13 @@ function Files({ model, trans }: Omit<Props, 'commands'>): React.JSX.Element {
           {trans.__('Your profiles:')} <code>{user.path}</code>
           {!user.exists && ` (${trans.__('not there yet')})`}
           {'. '}
-          {project?.path ? trans.__('The project’s profiles, which win:') : trans.__('No project file.')}{' '}
+          {project?.path
+            ? trans.__('The project’s profiles (these take precedence):')
+            : trans.__('No project file.')}{' '}
           {project?.path && <code>{project.path}</code>}
         </p>
       )}
-      {!model.canWrite && <p>{trans.__('You may look at places here, not change or check them.')}</p>}
+      {!model.canWrite && <p>{trans.__('You can look at places here, but not change or check them.')}</p>}
       <p role="status" className="jp-Autotrain-message" hidden={!wrong.length}>
         {wrong.join(' ')}
       </p>

@@ -15,7 +15,7 @@ export function State(props: {
 }): React.JSX.Element {
   const { place, inventory, trans } = props;
   if (place.faults.length)
-    return <p className="jp-Autotrain-message">{`${trans.__('Faulty:')} ${place.faults.join(' ')}`}</p>;
+    return <p className="jp-Autotrain-message">{`${trans.__('Problem:')} ${place.faults.join(' ')}`}</p>;
   if (!inventory || inventory === 'asking') return <p>{trans.__('Checking…')}</p>;
   const state = inventory.usable ? trans.__('Usable.') : trans.__('Not usable.');
   return (

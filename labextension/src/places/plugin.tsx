@@ -67,7 +67,7 @@ export const placesPlugin: JupyterFrontEndPlugin<void> = {
     const tracker = new WidgetTracker<MainAreaWidget<PlacesWidget>>({ namespace: 'autotrain-places' });
     app.commands.addCommand(COMMAND, {
       label: trans.__('Show Places'),
-      caption: trans.__('Where trials can run: profiles, what they have, what runs there'),
+      caption: trans.__('Show places: where trials can run, and what runs there'),
       icon: placesIcon,
       describedBy: { args: { type: 'object', properties: {} } },
       execute: () => {

@@ -31,7 +31,7 @@ export function SettingsForm(props: Props): React.JSX.Element {
   const { name, trans, onEnd } = props;
   const [newName, setNewName] = React.useState('');
   const { isLoaded, fields, values, faults, set, save } = useForm(props);
-  if (!isLoaded) return <p>{trans.__('Loading …')}</p>;
+  if (!isLoaded) return <p>{trans.__('Loading…')}</p>;
   return (
     <form
       noValidate

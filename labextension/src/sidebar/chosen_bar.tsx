@@ -19,7 +19,12 @@ export function ChosenBar({ commands, chosen, trans, onClear }: Props): React.JS
     <div className="jp-Autotrain-chosen" role="toolbar" aria-label={trans.__('Chosen experiments')}>
       <span>{trans.__('%1 chosen', chosen)}</span>
       {offered.map((id) => (
-        <button key={id} className="jp-mod-styled" onClick={() => void commands.execute(id)}>
+        <button
+          key={id}
+          className="jp-mod-styled"
+          title={commands.caption(id)}
+          onClick={() => void commands.execute(id)}
+        >
           {commands.label(id)}
         </button>
       ))}

@@ -66,7 +66,7 @@ export function addChosenCommands(
     },
   });
   commands.addCommand('autotrain:open-cell-of-chosen', {
-    label: trans.__('Open the Cell It Came From'),
+    label: trans.__('Open Cell'),
     describedBy: NO_ARGS,
     isEnabled: () => isOne() && commands.hasCommand(OPEN_CELL),
     execute: () => commands.execute(OPEN_CELL, { id: ids()[0] ?? '' }),

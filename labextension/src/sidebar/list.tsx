@@ -63,11 +63,9 @@ export function useMinutes(model: ListModel): number {
 /** What is wrong, in words; one polite line, so that it is read out once. */
 export function Messages({ model, trans }: Pick<SidebarParts, 'model' | 'trans'>): React.JSX.Element {
   const unfinished = (model.list?.groups.running ?? 0) + (model.list?.groups.queued ?? 0);
-  let text = model.isConnected ? model.error : trans.__('The server does not answer; it is tried again.');
+  let text = model.isConnected ? model.error : trans.__('The server does not answer. Trying again…');
   if (!text && unfinished && model.list?.manager.alive === false)
-    text = trans.__(
-      'The manager does not run: nothing is started or stopped until an action starts it again.',
-    );
+    text = trans.__('The manager is not running. Your next submit, stop or retry starts it.');
   return (
     <p className="jp-Autotrain-message" role="status" hidden={!text}>
       {text}
@@ -86,8 +84,8 @@ function Listed({
   const now_s = useMinutes(model);
   if (!list.total) {
     const isFiltered = Boolean(model.query.text || model.query.tag);
-    const none = trans.__('No experiment yet: %1 on a cell makes one.', MAGIC);
-    return <p className="jp-Autotrain-empty">{isFiltered ? trans.__('No experiment fits.') : none}</p>;
+    const none = trans.__('No experiments yet. Begin a cell with %1 to make one.', MAGIC);
+    return <p className="jp-Autotrain-empty">{isFiltered ? trans.__('No experiments match.') : none}</p>;
   }
   return (
     <div className="jp-Autotrain-scrolled">

@@ -27,7 +27,7 @@ export class StatusItem extends ReactWidget {
     const { running, queued } = this.model.groups;
     const text = this.trans.__('%1 running, %2 queued', running, queued);
     return (
-      <button title={this.trans.__('Show the experiments')} onClick={this.onOpen}>
+      <button title={this.trans.__('Show experiments')} onClick={this.onOpen}>
         {text}
       </button>
     );

@@ -26,7 +26,7 @@ export function Pager({ model, total, trans }: Props): React.JSX.Element {
       <span role="status">
         {total > 0
           ? trans.__('%1–%2 of %3', first, Math.min(first + PAGE - 1, total), total.toLocaleString())
-          : trans.__('No experiment fits.')}
+          : trans.__('No experiments match.')}
       </span>
       {last > 0 &&
         buttons.map(({ text, sign, to }) => (

@@ -93,8 +93,8 @@ export class ParallelAxis {
     this.#shade.style.bottom = `${low * 100}%`;
     this.#shade.style.height = `${(high - low) * 100}%`;
     for (const [handle, at, label] of [
-      [this.#low, low, this.trans.__('%1, least', dimension.title)],
-      [this.#high, high, this.trans.__('%1, greatest', dimension.title)],
+      [this.#low, low, this.trans.__('%1, minimum', dimension.title)],
+      [this.#high, high, this.trans.__('%1, maximum', dimension.title)],
     ] as const) {
       handle.hidden = !isNumbers;
       if (!isNumbers) continue;

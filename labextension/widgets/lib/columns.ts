@@ -139,7 +139,7 @@ function timeColumn(session: Session): Column {
 function placementColumn({ trans }: Session): Column {
   return {
     ...fixed('placement', 'right', trans.__('Runs on')),
-    title: trans.__('The backend, and its node'),
+    title: trans.__('Place and node'),
     value: ({ runs_on }) => runs_on,
     text: ({ runs_on }) => runs_on,
   };

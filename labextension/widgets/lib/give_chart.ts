@@ -23,7 +23,7 @@ const DRAG_PX = 5;
 
 /** Style shows it only in a page that listens; `chart` draws the picture when it is wanted. */
 export function giveChart(trans: Translator, chart: () => Omit<GivenChart, 'x' | 'y'>): HTMLButtonElement {
-  const title = trans.__('Insert the picture into the notebook; or drag it there');
+  const title = trans.__('Insert the picture into the notebook, or drag it there');
   const button = h('button', { type: 'button', class: 'at-button at-give', title }, trans.__('To notebook'));
   let from: PointerEvent | undefined;
   const give = (kind: string, { clientX: x, clientY: y }: MouseEvent): void => {

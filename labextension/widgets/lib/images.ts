@@ -115,7 +115,7 @@ export class PicturePanel {
     const { pictures, trans } = this.session;
     const title = step === null ? trans.__('Trial %1', trial) : trans.__('Trial %1, step %2', trial, step);
     const source = pictures.source(picture);
-    const missing = source === undefined ? trans.__('Loading …') : trans.__('It is not there any more.');
+    const missing = source === undefined ? trans.__('Loading…') : trans.__('No longer available.');
     const image = source
       ? h('img', { src: source, alt: trans.__('Picture: %1', title), class: 'at-picture' })
       : h('p', { class: 'at-soft' }, missing);

@@ -77,8 +77,8 @@ export class ChartSettings {
     setAttribute(this.root, 'aria-label', trans.__('Settings of the charts'));
     setAttribute(this.#smoothing, 'aria-label', trans.__('Smoothing'));
     setAttribute(this.#axis, 'aria-label', trans.__('Along the x axis'));
-    setAttribute(this.#low, 'aria-label', trans.__('Least value of the y axis'));
-    setAttribute(this.#high, 'aria-label', trans.__('Greatest value of the y axis'));
+    setAttribute(this.#low, 'aria-label', trans.__('Minimum of the y axis'));
+    setAttribute(this.#high, 'aria-label', trans.__('Maximum of the y axis'));
   }
 
   #listen(): void {

@@ -22,11 +22,11 @@ export function fromTo(metric: string, series: Series | undefined): string {
 function direction(series: Series, trans: Translator): string {
   if (!Number.isFinite(series.values.at(-1))) return trans.__('not a number now');
   const values = series.values.filter(Number.isFinite);
-  if (values.length < 2) return trans.__('one number so far');
+  if (values.length < 2) return trans.__('one value so far');
   const size = Math.max(Math.floor(values.length / 10), 1);
   const change = mean(values.subarray(-size)) - mean(values.subarray(-2 * size, -size));
   const span = series.max - series.min;
-  if (span === 0 || Math.abs(change) < 0.01 * span) return trans.__('level now');
+  if (span === 0 || Math.abs(change) < 0.01 * span) return trans.__('flat now');
   return change > 0 ? trans.__('still rising') : trans.__('still falling');
 }
 

@@ -40,7 +40,7 @@ export class Candidates {
     const lines = rows.map((row) => line(row, view.cost.step_s, slowest, trans));
     const head = h('thead', {}, h('tr', {}, ...cells));
     this.#body.replaceChildren(h('table', { class: 'at-table' }, head, h('tbody', {}, ...lines)));
-    const sliding = trans.__('well-known plans are weighed by the full search, not while sliding');
+    const sliding = trans.__('well-known plans are compared in the full search only');
     setText(this.#note, view === base ? verdict(view, trans) : sliding);
   }
 }

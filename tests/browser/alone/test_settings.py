@@ -115,8 +115,8 @@ def test_curves_lie_along_another_metric_that_is_reported_too(own_steps):
 
 
 def test_limits_of_the_y_axis_hold_for_their_metric_and_are_taken_back_by_emptying_them(opened):
-    low = field(opened, "Least value of the y axis")
-    high = field(opened, "Greatest value of the y axis")
+    low = field(opened, "Minimum of the y axis")
+    high = field(opened, "Maximum of the y axis")
     expect(low).to_have_attribute("placeholder", "-0.1")
     low.fill("0.5")
     high.fill("0.9")
@@ -133,10 +133,10 @@ def test_limits_of_the_y_axis_hold_for_their_metric_and_are_taken_back_by_emptyi
 
 
 def test_a_limit_that_leaves_nothing_between_is_not_taken(opened):
-    field(opened, "Least value of the y axis").fill("7")
-    field(opened, "Greatest value of the y axis").fill("3")
+    field(opened, "Minimum of the y axis").fill("7")
+    field(opened, "Maximum of the y axis").fill("3")
     opened.painted()
-    expect(field(opened, "Greatest value of the y axis")).to_have_attribute("placeholder", "1.02")
+    expect(field(opened, "Maximum of the y axis")).to_have_attribute("placeholder", "1.02")
     assert opened.errors == []
 
 
