@@ -67,11 +67,11 @@ def test_an_experiment_is_stopped_and_resumed_in_its_panel_and_stopped_by_the_me
     badge = panel.locator("header .at-badge")
     expect(panel.locator("tr[data-trial='1']")).to_contain_text("Running")
     press(panel, "Stop")
-    answer(panel.page, "Stop stopped-twice?", "Stop", "Trials that run are ended")
+    answer(panel.page, "Stop stopped-twice?", "Stop", "Running trials end. What they have reported stays.")
     expect(badge).to_have_text("Cancelled")
     expect(panel.get_by_role("button", name="Stop", exact=True)).to_have_count(0)
     press(panel, "Resume")
-    answer(panel.page, "Resume stopped-twice?", "Resume", "Cancelled, preempted and lost trials run again")
+    answer(panel.page, "Resume stopped-twice?", "Resume", "Runs the cancelled, preempted and lost trials again")
     expect(badge).to_have_text("Running")
     row = item(sidebar, "stopped-twice")
     expect(row).to_have_attribute("data-state", "RUNNING")
@@ -85,8 +85,10 @@ def test_failed_trials_are_tried_again(sidebar, run, store):
     run(FAILS, name="tried-again")
     panel = opened(sidebar, "tried-again")
     expect(panel.get_by_role("button", name="Resume", exact=True)).to_be_hidden()
+    told = "Runs the failed, cancelled, preempted and lost trials again."
+    expect(panel.get_by_role("button", name="Retry", exact=True)).to_have_attribute("title", told)
     press(panel, "Retry")
-    answer(panel.page, "Retry tried-again?", "Retry", "Failed, cancelled, preempted and lost trials run")
+    answer(panel.page, "Retry tried-again?", "Retry", told)
     found = store.find("tried-again").id
     wait_for(lambda: store.trials(found)[0].attempt == 2, 120, "the trial is not tried again")
 
@@ -95,14 +97,14 @@ def test_a_stored_cell_is_run_again_opened_from_what_is_told_and_deleted(sidebar
     run(REPORTS, name="run-again", objective="minimize loss")
     page = sidebar.page
     panel = opened(sidebar, "run-again")
-    Toasts(page).press("run-again@2 is submitted.", "Open")
+    Toasts(page).press("Submitted run-again@2.", "Open")
     press(panel, "Rerun")
-    answer(page, "Rerun run-again?", "Rerun", "The stored code is submitted again as a new experiment.")
+    answer(page, "Rerun run-again?", "Rerun", "Submits the same code again, as a new experiment.")
     again = panel_of(page, "run-again@2")
     expect(again.locator("header .at-badge")).to_have_text("Succeeded")
     press(again, "Delete")
-    answer(page, "Delete run-again@2?", "Delete", "Curves, logs, checkpoints and captured code")
-    expect(again.get_by_text("This experiment has been deleted")).to_be_visible()
+    answer(page, "Delete run-again@2?", "Delete", "Deletes curves, logs, checkpoints and captured code")
+    expect(again.get_by_text("This experiment was deleted")).to_be_visible()
     expect(item(sidebar, "run-again")).to_have_count(1)
 
 
@@ -111,9 +113,13 @@ def test_several_are_stopped_by_the_button_above_the_list(sidebar, run):
     for name in ("one-of-two", "other-of-two"):
         run(SLEEPS, name=name)
         expect(item(sidebar, name)).to_have_attribute("data-state", "RUNNING")
-    item(sidebar, "one-of-two").click()
-    item(sidebar, "other-of-two").click(modifiers=["Control"])
-    sidebar.get_by_role("toolbar", name="Chosen experiments").get_by_role("button", name="Stop").click()
+    for name in ("one-of-two", "other-of-two"):
+        item(sidebar, name).click(modifiers=["Control"])
+    toolbar = sidebar.get_by_role("toolbar", name="Chosen experiments")
+    expect(toolbar).to_contain_text("2 chosen")
+    button = toolbar.get_by_role("button", name="Stop")
+    expect(button).to_have_attribute("title", "Running trials end. What they have reported stays.")
+    button.click()
     answer(page, "Stop 2 experiments?", "Stop")
     for name in ("one-of-two", "other-of-two"):
         expect(item(sidebar, name)).to_have_attribute("data-state", "CANCELLED")
