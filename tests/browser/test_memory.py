@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -12,7 +14,8 @@ from tests.browser.jupyter_lab import wait_for
 
 IS_LONG = "AUTOTRAIN_LONG_TESTS" in os.environ
 UPDATES = 1200 if IS_LONG else 24  # an hour at one in three seconds, as the page loads them
-MOST_GROWTH_BYTES = 3_000_000  # from the second third to the last: a point of a curve is 24 bytes
+PARTS = 4
+MOST_GROWTH_BYTES = 3_000_000  # in a part of the updates: a point of a curve is 24 bytes
 MOST_NEW_NODES = 300
 MOST_NEW_LISTENERS = 100
 POINTS = 100  # an update has
@@ -46,21 +49,24 @@ def test_updates_leave_no_more_than_their_points(browser, server, capsys):
         answered = []
         page.on("requestfinished", lambda request: answered.append(request.url))
         found = []
-        for part in range(3):
+        for part in range(PARTS):
             update(home, page, answered, part)
             found.append(tab.memory())
-        told = ", ".join(f"{each['bytes'] / 1e6:.1f} MB, {each['nodes']} nodes" for each in found)
         with capsys.disabled():
-            sys.stdout.write(f"\na tab after each third of {UPDATES} updates ({len(answered)} requests): {told}\n")
-        _, first, last = found  # the first third also loads code and fills caches
-        assert last["bytes"] - first["bytes"] < MOST_GROWTH_BYTES
-        assert last["nodes"] - first["nodes"] < MOST_NEW_NODES
-        assert last["listeners"] - first["listeners"] < MOST_NEW_LISTENERS
+            sys.stdout.write(f"\na tab after each part of {UPDATES} updates ({len(answered)} requests): {found}\n")
+        assert growth(found, "bytes") < MOST_GROWTH_BYTES
+        assert growth(found, "nodes") < MOST_NEW_NODES
+        assert growth(found, "listeners") < MOST_NEW_LISTENERS
+
+
+def growth(found, name):
+    """How much each part adds, whatever is loaded once: on a busy machine that comes late."""
+    return median(after[name] - before[name] for before, after in pairwise(found))
 
 
 def update(home, page, answered, part):
-    """A third of the updates, each of values and a note; the next comes once the page has asked for this one."""
-    for number in range(UPDATES // 3):
+    """A part of the updates, each of values and a note; the next comes once the page has asked for this one."""
+    for number in range(UPDATES // PARTS):
         before = len([url for url in answered if "/experiments?" in url])
         home.fill.report("s2", 1, [0.5 + number % 7 / 100] * POINTS)
         home.fill.store.annotate_experiment("s2", note=f"update {part}.{number}")
