@@ -7,6 +7,7 @@ from typing import Any
 _KINDS = {"error", "warning"}
 _EXPECTED = (
     "Failed to load resource",  # what a server refuses, a page tells; a server's own faults are in its log
+    "WebSocket connection to",  # so writes the browser itself where a server is gone
     "Canvas2D: Multiple readback",  # tests read pixels
 )
 
