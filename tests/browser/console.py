@@ -8,6 +8,7 @@ _KINDS = {"error", "warning"}
 _EXPECTED = (
     "Failed to load resource",  # what a server refuses, a page tells; a server's own faults are in its log
     "WebSocket connection to",  # so writes the browser itself where a server is gone
+    "Showing error: ",  # what a dialog of JupyterLab says
     "Canvas2D: Multiple readback",  # tests read pixels
 )
 

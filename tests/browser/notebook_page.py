@@ -56,6 +56,8 @@ class Notebook:
             }""",
             self.name,
         )
+        shown = "(count) => window.jupyterapp.shell.currentWidget?.content?.widgets?.length === count"
+        self.page.wait_for_function(shown, arg=max(len(cells), 1))  # for a moment it has one that is empty
         self.page.wait_for_selector(".jp-Notebook .jp-Cell .cm-content")
 
     def command(self, name: str, **args: object) -> None:

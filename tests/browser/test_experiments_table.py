@@ -44,14 +44,14 @@ def names(table):
 
 
 def test_experiments_are_filtered_and_ordered_by_each_column(page, store):
-    add(store, "a1", "run-10", [0.5, 0.9], TrialState.SUCCEEDED, "/n/a.ipynb")
-    add(store, "a2", "run-9", [0.5], TrialState.FAILED)
-    add(store, "a3", "run-8", [0.1, 0.2])
+    add(store, "a1", "row-10", [0.5, 0.9], TrialState.SUCCEEDED, "/n/a.ipynb")
+    add(store, "a2", "row-9", [0.5], TrialState.FAILED)
+    add(store, "a3", "row-8", [0.1, 0.2])
     store.annotate_experiment("a2", tags=["paper"], note="to be read again")
     table = shown(page)
-    expect(names(table)).to_have_text(["run-8", "run-9", "run-10"])
+    expect(names(table)).to_have_text(["row-8", "row-9", "row-10"])
     expect(table.get_by_role("row").nth(3)).to_contain_text(re.compile("Succeeded.*acc.*0.9.*1/2"))
-    for head, ascending in (("Name", ["run-8", "run-9", "run-10"]), ("Best", ["run-10", "run-9", "run-8"])):
+    for head, ascending in (("Name", ["row-8", "row-9", "row-10"]), ("Best", ["row-10", "row-9", "row-8"])):
         column = table.get_by_role("columnheader", name=head)
         column.get_by_role("button").click()
         expect(names(table)).to_have_text(ascending)
