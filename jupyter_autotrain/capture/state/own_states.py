@@ -8,19 +8,29 @@ from __future__ import annotations
 import ast
 import dis
 import random
+import sys
 from collections import deque
 from collections.abc import Iterator
 from itertools import count
 from types import FunctionType
 
 from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.state.statements import CHANGES_A_PART
 from jupyter_autotrain.capture.syntax.codes import cell_content
 from jupyter_autotrain.capture.syntax.history import is_literal
 from jupyter_autotrain.capture.syntax.scopes import Function
 
+_MAKE = frozenset({"__init__", "__post_init__", "__new__", "__setattr__", "__delattr__", "__setstate__"})
+_STORES = frozenset({"STORE_ATTR", "STORE_SUBSCR"})
 
-def of_object(value: object) -> tuple[object, str] | None:
-    """Return what an object keeps, and how `{p}`, which the import makes, gets it as `{v}`; None for all others."""
+
+def of_object(value: object, *, is_filled: bool = False) -> tuple[object, str] | None:
+    """Return what an object keeps, and how it gets that again; None for an object of another class.
+
+    Args:
+        value: The object, of which the import makes another.
+        is_filled: Whether functions of the file write into it: arrays and tensors are often constants.
+    """
     kind = type(value)
     if isinstance(value, random.Random):
         return value.getstate(), "{p}.setstate({v})"
@@ -30,7 +40,10 @@ def of_object(value: object) -> tuple[object, str] | None:
         return ast.literal_eval(f"({repr(value).removeprefix('count(').removesuffix(')')},)"), (
             '{p} = __import__("itertools").count(*{v})'
         )
-    return _of_library(value, f"{looking.module_of(kind)}.{kind.__name__}")
+    name = f"{looking.module_of(kind)}.{kind.__name__}"
+    if is_filled and name in {"numpy.ndarray", "torch.Tensor"}:
+        return value, "{p}[...] = {v}"
+    return _of_library(value, name) or _of_torch(value)
 
 
 def _of_library(value: object, name: str) -> tuple[object, str] | None:
@@ -41,6 +54,31 @@ def _of_library(value: object, name: str) -> tuple[object, str] | None:
     if name == "torch._C.Generator":
         return value.get_state(), "{p}.set_state({v})"  # type: ignore[attr-defined]  # it has it
     return None
+
+
+def _of_torch(value: object) -> tuple[object, str] | None:
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.optim.Optimizer):
+        return value.state_dict(), "{p}.load_state_dict({v})"
+    if torch is not None and isinstance(value, torch.nn.Module):
+        state = value.state_dict(), value.training
+        return state, "{p}.load_state_dict({v}[0])\n{p}.train({v}[1])"
+    return None
+
+
+def is_changed_by_use(value: object) -> bool:
+    """Whether the methods of an object change it after it was made, or what it holds is changed by use."""
+    held = looking.own_attributes(value).values()
+    methods = [one for cls in type(value).__mro__ for name, one in vars(cls).items() if name not in _MAKE]
+    return any(map(of_object, held)) or any(map(_changes_its_own, methods))
+
+
+def _changes_its_own(method: object) -> bool:
+    """Whether a method sets an attribute of an object, or reaches for a container's method that changes it."""
+    if not isinstance(method, FunctionType):
+        return False
+    found = [one for one in dis.get_instructions(method) if one.opname in _STORES or one.argval in CHANGES_A_PART]
+    return bool(found)
 
 
 def of_function(value: object, node: ast.stmt | None) -> Iterator[tuple[str, object]]:

@@ -80,7 +80,9 @@ class _Namespace:
                 yield from (HeldValue(self.module, f"{here}.{part}", kept) for part, kept in inner)
             if isinstance(value, ModuleType) or hasattr(value, "__get__"):
                 continue
-            if name in written and (state := own_states.of_object(value)):
+            is_filled = name in at_import.set_by_functions
+            is_made = name in written and not isinstance(written[name], ast.Constant)
+            if is_made and (state := own_states.of_object(value, is_filled=is_filled)):
                 yield HeldValue(self.module, here, *state)
             elif name in added or (name in written and self._differs(name, value, written[name], at_import)):
                 yield self._held(here, value, written.get(name))
@@ -100,7 +102,7 @@ class _Namespace:
             return not is_literal_value(value) or _is_other(value, ast.literal_eval(written))
         if _makes_empty(written):
             return isinstance(value, dict | list | set) and bool(value)
-        return name in at_import.set_by_functions and _is_own(value)
+        return _is_own(value) and (name in at_import.set_by_functions or own_states.is_changed_by_use(value))
 
     def _held(self, path: str, value: object, written: ast.expr | None) -> HeldValue:
         is_made = written is not None and not isinstance(written, ast.Constant)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import io
 import mmap
 import socket
@@ -31,6 +32,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
       threading.Barrier), "a lock"),
     ((threading.Thread,), "a running thread"),
     ((threading.local,), "data of one thread"),
+    ((ctypes.Array,), "an array of ctypes"),
     ((socket.socket,), "a network connection"),
     ((subprocess.Popen,), "a running process"),
     ((asyncio.AbstractEventLoop,), "an event loop"),
