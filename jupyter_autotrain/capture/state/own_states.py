@@ -36,14 +36,21 @@ def of_object(value: object, *, is_filled: bool = False) -> tuple[object, str] |
         return value.getstate(), "{p}.setstate({v})"
     if isinstance(value, deque):
         return [*value], "{p}.clear()\n{p}.extend({v})"
-    if kind is count:  # it is pickled no more from Python 3.14 on
-        return ast.literal_eval(f"({repr(value).removeprefix('count(').removesuffix(')')},)"), (
-            '{p} = __import__("itertools").count(*{v})'
-        )
+    if kind is count:
+        return _of_count(value)
     name = f"{looking.module_of(kind)}.{kind.__name__}"
     if is_filled and name in {"numpy.ndarray", "torch.Tensor"}:
         return value, "{p}[...] = {v}"
     return _of_library(value, name) or _of_torch(value)
+
+
+def _of_count(value: object) -> tuple[object, str]:
+    """Return the same of an `itertools.count`, which is pickled no more from Python 3.14 on."""
+    try:
+        arguments = ast.literal_eval(f"({repr(value).removeprefix('count(').removesuffix(')')},)")
+    except (ValueError, SyntaxError):  # it counts in fractions or the like
+        return value, "{p} = {v}"
+    return arguments, '{p} = __import__("itertools").count(*{v})'
 
 
 def _of_library(value: object, name: str) -> tuple[object, str] | None:
@@ -58,12 +65,15 @@ def _of_library(value: object, name: str) -> tuple[object, str] | None:
 
 def _of_torch(value: object) -> tuple[object, str] | None:
     torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.optim.Optimizer):
-        return value.state_dict(), "{p}.load_state_dict({v})"
-    if torch is not None and isinstance(value, torch.nn.Module):
-        state = value.state_dict(), value.training
-        return state, "{p}.load_state_dict({v}[0])\n{p}.train({v}[1])"
-    return None
+    if torch is None or not isinstance(value, torch.optim.Optimizer | torch.nn.Module):
+        return None
+    try:
+        state = value.state_dict()
+    except Exception:  # noqa: BLE001 - the module is the user's, and so is its code
+        return value, "{p} = {v}"
+    if isinstance(value, torch.nn.Module):
+        return (state, value.training), "{p}.load_state_dict({v}[0])\n{p}.train({v}[1])"
+    return state, "{p}.load_state_dict({v})"
 
 
 def is_changed_by_use(value: object) -> bool:
