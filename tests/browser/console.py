@@ -1,14 +1,14 @@
-"""What pages write on their consoles: no errors and no warnings."""
+"""What pages write on their consoles: no errors and no warnings but JupyterLab's own."""
 
 from __future__ import annotations
 
 from typing import Any
 
+_CORE = "/static/lab/jlab_core."  # JupyterLab's own code: of kernels that restart, lost connections, its dialogs
 _KINDS = {"error", "warning"}
 _EXPECTED = (
     "Failed to load resource",  # what a server refuses, a page tells; a server's own faults are in its log
     "WebSocket connection to",  # so writes the browser itself where a server is gone
-    "Showing error: ",  # what a dialog of JupyterLab says
     "Canvas2D: Multiple readback",  # tests read pixels
 )
 
@@ -36,5 +36,7 @@ class Console:
         return kept
 
     def _keep(self, message: Any) -> None:
-        if message.type in _KINDS and not message.text.startswith(_EXPECTED):
-            self._kept.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+        url = message.location.get("url", "")
+        is_ours = _CORE not in url or "autotrain" in message.text
+        if message.type in _KINDS and is_ours and not message.text.startswith(_EXPECTED):
+            self._kept.append(f"{message.type}: {message.text} ({url})")
