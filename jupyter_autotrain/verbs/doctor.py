@@ -187,7 +187,7 @@ def _probe(profile: Profile, home: Home) -> tuple[Probe, str]:
 
 
 def _check_sidebar(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Check that JupyterLab takes the extension; nothing where there is no JupyterLab."""
+    """Check that JupyterLab loads the extension; nothing where there is no JupyterLab."""
     if importlib.util.find_spec("jupyterlab") is None:
         return
     argv = [sys.executable, "-m", "jupyter", "labextension", "list"]

@@ -112,3 +112,5 @@ def end(store: Store, experiment_id: str, state: TrialState, reason: str = "") -
 def _empty(store: Store) -> None:
     for experiment_id in store.ids():
         store.delete_experiment(experiment_id)
+    with store._database.write() as connection:
+        connection.execute("DELETE FROM names")  # else a name that another test has given reads name@2
