@@ -15,20 +15,33 @@ settings.register_profile("suite", derandomize=True, deadline=None, database=Non
 settings.load_profile("suite")
 
 
-class FolderScheduling(LoadScopeScheduling):
-    """The tests of a folder stay in one process: they share servers, and what there is once on a machine.
+# Each has what a machine has once, and mostly waits: they go first, so that others use the processors meanwhile.
+LABS = ("ssh", "slurm")
 
-    Unit tests share nothing, so each of their folders is one.
+
+class SharedScheduling(LoadScopeScheduling):
+    """Tests that share a server stay in one process: those of a laboratory, else those of a file.
+
+    Unit tests share nothing, so that fewer and larger parts do: each of their folders.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         _, folder, inner, *_ = nodeid.split("/")
-        return f"{folder}/{inner}" if folder == "unit" else folder
+        if folder in LABS:
+            return folder
+        return f"{folder}/{inner}" if folder == "unit" else nodeid.partition("::")[0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the longest first where processes share the tests."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.nodeid.split("/")[1] not in LABS)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> FolderScheduling:
-    return FolderScheduling(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedScheduling:
+    return SharedScheduling(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
