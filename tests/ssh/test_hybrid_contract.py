@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -19,6 +20,10 @@ from tests.ssh.hybrid_backend import HybridBackend
 from tests.ssh.lasting_links import LastingLinks
 
 
+@pytest.mark.skipif(
+    "AUTOTRAIN_LONG_TESTS" not in os.environ,
+    reason="those of this machine and of SSH do here; several at once too with AUTOTRAIN_LONG_TESTS=1",
+)
 class TestHybrid(BackendContract):
     """One trial at a time goes to a host; what runs beside it runs here."""
 

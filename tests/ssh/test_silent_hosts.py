@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 
@@ -18,7 +19,8 @@ from jupyter_autotrain.testing.ssh_lab import LabHost
 from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, agents, end, read_on, start, status
 from tests.ssh.after_a_fault import is_told, is_whole, nothing_runs_on
 
-TRANSPORTS = ("paramiko", "openssh")
+IS_LONG = "AUTOTRAIN_LONG_TESTS" in os.environ
+TRANSPORTS = ("paramiko", "openssh") if IS_LONG else ("paramiko",)  # what it tests is common to both
 NOTICED_S = 30.0
 MOST_MEMORY_BYTES = 200_000_000
 # What stands in the place of `python3` on a host, and what is said of it.

@@ -130,7 +130,8 @@ class JobTracker:
         if job.final is not None or uid in job.followers or not pod_view.has_started(pod):
             return
         job.collected.note_pod(uid)
-        job.disruption = None  # what was done to pods before it is over
+        if not job.has_ended():
+            job.disruption = None  # what was done to pods before it is over
         follower = job.followers[uid] = LogFollower(
             self.api, self.view.address(job, pod), job.collected, lambda: self.view.life(job, uid),
             lambda: self._come(job), job.ref.job_id if job.is_pooled else "",
