@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-all test-again test-browser test-cluster test-unit soak corpus check format bench golden clean
+.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -24,9 +24,6 @@ test: $(VENV)/.test  ## every test; those in a browser are skipped where there i
 	sh .ci/podman
 	sh .ci/mpi $(VENV)
 	$(BIN)/python -m pytest $(PARALLEL)
-
-test-again: $(VENV)/.test  ## the tests that failed last time, once more, one after another
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none
 
 test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	sh .ci/chromium
@@ -64,7 +61,7 @@ check: $(VENV)/.test  ## what people and CI run alike
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/mypy tests/corpus
+	$(BIN)/mypy tests/corpus tests/labs
 	$(BIN)/lint-imports
 	$(BIN)/python .ci/dense_expressions.py jupyter_autotrain tests
 	! grep -nE 'https?://' labextension/yarn.lock constraints.txt

@@ -32,7 +32,7 @@ class NodeCheckHook(BuildHookInterface):  # type: ignore[type-arg] # its paramet
 
 
 def node_version() -> str | None:
-    """The version of `node` on the PATH, such as `20.11.1`; None when there is none."""
+    """Return the version of `node` on the PATH, such as `20.11.1`; None when there is none."""
     node = shutil.which("node")
     if node is None:
         return None

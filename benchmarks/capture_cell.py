@@ -20,8 +20,10 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.cell import submission
-from jupyter_autotrain.cell.progress import progress
+from jupyter_autotrain.cell.preview import progress
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.rerun import Dialogue
+from jupyter_autotrain.client.submission import submit_draft
 from jupyter_autotrain.core.home import Home
 
 ROUNDS = 20
@@ -56,11 +58,11 @@ def main() -> int:
         home, cwd = Home(Path(folder, "home")), Path(folder)
         environ = {"PATH": "/usr/bin:/bin", "HOME": folder}
 
-        def read(cell: str) -> submission.Draft:
+        def read(cell: str) -> submission.CellDraft:
             return submission.read(shell, "", cell, cwd=cwd, environ=environ)
 
         def submit() -> Experiment:
-            return submission.submit(read(CELL), home, lambda _: None, lambda _: "", progress(shell, ())).experiment
+            return submit_draft(read(CELL), home, Dialogue(str, str), progress(shell, ())).experiment
 
         submit().wait()  # starts the manager
         took_s = sorted(seconds(submit) for _ in range(ROUNDS))

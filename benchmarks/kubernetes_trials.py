@@ -26,20 +26,20 @@ from pathlib import Path
 import psutil
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes import cluster
-from jupyter_autotrain.testing.kubernetes.lab_node import NodeOptions
-from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS, Resource
+from tests.labs.kubernetes import cluster
+from tests.labs.kubernetes.lab_node import NodeOptions
+from tests.labs.kubernetes.objects.resources import JOBS, PODS, Resource
 
 CELL = "for step in range(11):\n    report(step=step, acc=0.5)\n"
 LIMIT_PER_MIN, LIMIT_OBJECT_S, LIMIT_MEMORY_BYTES, LIMIT_REQUESTS, LIMIT_RENDER_S = 200.0, 0.05, 60e6, 2.0, 1.0

@@ -17,10 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 
 LIMIT_S, REPEATS = 0.2, 7

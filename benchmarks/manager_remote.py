@@ -21,6 +21,7 @@ from pathlib import Path
 import psutil
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef, JobStatus, Probe
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.home import Home
@@ -28,12 +29,12 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
-from jupyter_autotrain.manager.event_queue import EventQueue
+from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.testing import ssh_lab, write_bundle
+from jupyter_autotrain.testing import write_bundle
+from tests.labs import ssh_lab
 
 LIMIT_BYTES, LIMIT_PER_S = 120e6, 10.0
 MOST_SLOTS = 20.0

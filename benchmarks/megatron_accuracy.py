@@ -27,14 +27,14 @@ from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
 from jupyter_autotrain.parallel.graph.example_graphs import linear
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph
+from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.graph.rules import Call
 from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.request.space import Candidate, mesh_of
+from jupyter_autotrain.parallel.search.request.request import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.solution import cost_of
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome

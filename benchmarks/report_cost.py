@@ -6,7 +6,7 @@ import statistics
 import tempfile
 import time
 
-from jupyter_autotrain.worker.reporter import Reporter
+from jupyter_autotrain.agent.ranks.reporter import Reporter
 
 LIMIT_US = 10.0
 CALLS = 20_000

@@ -12,8 +12,8 @@ from __future__ import annotations
 import time
 
 from jupyter_autotrain.parallel.graph.example_graphs import gpt
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
+from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.search import SearchRequest, StrategySpace, solve
 
 MINDSPORE_ONE_LAYER_CPU_S = 29.7

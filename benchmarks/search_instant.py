@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.search import Method, SearchRequest, StrategySpace, solve
 
 MINDSPORE_SEARCH_S, LIMIT_S = 1.1, 0.05

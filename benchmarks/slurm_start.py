@@ -26,7 +26,8 @@ from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.testing import slurm_lab, trial_of, wait_until
+from jupyter_autotrain.testing import trial_of, wait_until
+from tests.labs import slurm_lab
 
 LIMIT_MS = 100.0
 

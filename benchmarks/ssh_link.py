@@ -29,8 +29,8 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.testing import ssh_lab
-from jupyter_autotrain.testing.link_delay import delayed
+from tests.labs import ssh_lab
+from tests.labs.link_delay import delayed
 
 REPORTS = 60
 CELL = f"import time\nfor step in range({REPORTS}):\n    time.sleep(0.1)\n    report(sent=time.time())\n"

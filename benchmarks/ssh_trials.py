@@ -28,10 +28,10 @@ import time
 from pathlib import Path
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import ssh_lab
+from tests.labs import ssh_lab
 
 CELL = "for step in range(11):\n    report(step=step, acc=0.5)\n"
 LIMIT_CONTACT_S, LIMIT_FIRST_S, LIMIT_PER_S = 1.5, 0.25, 10.0

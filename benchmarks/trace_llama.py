@@ -12,9 +12,9 @@ import torch
 import transformers
 from transformers.initialization import no_init_weights
 
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import TensorKind
+from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.trace import trace
 
 LIMIT_S, LIMIT_MB = 20.0, 2000.0

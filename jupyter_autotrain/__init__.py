@@ -13,9 +13,7 @@ if sys.platform == "win32":
 
 from importlib import import_module
 
-from jupyter_autotrain.core import display as _display
-from jupyter_autotrain.core import named_clusters as _named_clusters
-from jupyter_autotrain.core.version import VERSION as _VERSION
+from jupyter_autotrain.agent import VERSION as _VERSION
 
 TYPE_CHECKING = False  # every trial imports this package, so `typing` itself is left out
 if TYPE_CHECKING:
@@ -23,36 +21,51 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from jupyter_autotrain.agent.ranks.data import DataPaths
     from jupyter_autotrain.client import Experiment, attach, experiments
+    from jupyter_autotrain.client.calibrating import calibrate
     from jupyter_autotrain.client.submitting import submit, trial
     from jupyter_autotrain.core.cluster import ClusterSpec
+    from jupyter_autotrain.core.measurement import Measurement
     from jupyter_autotrain.errors import AutotrainError
     from jupyter_autotrain.parallel.api import plan
+    from jupyter_autotrain.parallel.calibrate.calibration import Machine
     from jupyter_autotrain.parallel.plan import Plan
-    from jupyter_autotrain.worker.data_paths import DataPaths
 
 __version__ = _VERSION
-__all__ = ["AutotrainError", "DataPaths", "Experiment", "Plan", "attach", "experiments", "plan", "submit", "trial"]
+__all__ = [
+    "AutotrainError",
+    "DataPaths",
+    "Experiment",
+    "Plan",
+    "attach",
+    "calibrate",
+    "experiments",
+    "plan",
+    "submit",
+    "trial",
+]
 
 _HOMES = {
     "AutotrainError": "jupyter_autotrain.errors",
     "Experiment": "jupyter_autotrain.client",
     "Plan": "jupyter_autotrain.parallel.plan",
-    "DataPaths": "jupyter_autotrain.worker.data_paths",
+    "DataPaths": "jupyter_autotrain.agent.ranks.data",
     "attach": "jupyter_autotrain.client",
+    "calibrate": "jupyter_autotrain.client.calibrating",
     "experiments": "jupyter_autotrain.client",
     "plan": "jupyter_autotrain.parallel.api",
     "submit": "jupyter_autotrain.client.submitting",
     "trial": "jupyter_autotrain.client.submitting",
     # Inside a trial, for modules beside the notebook, and for cells whose notebook binds these names itself.
-    "checkpoint": "jupyter_autotrain.worker.api",
-    "data": "jupyter_autotrain.worker.api",
-    "display": "jupyter_autotrain.worker.api",
-    "params": "jupyter_autotrain.worker.api",
-    "rank": "jupyter_autotrain.worker.api",
-    "report": "jupyter_autotrain.worker.api",
-    "should_stop": "jupyter_autotrain.worker.api",
-    "world_size": "jupyter_autotrain.worker.api",
+    "checkpoint": "jupyter_autotrain.agent.ranks.api",
+    "data": "jupyter_autotrain.agent.ranks.api",
+    "display": "jupyter_autotrain.agent.ranks.api",
+    "params": "jupyter_autotrain.agent.ranks.api",
+    "rank": "jupyter_autotrain.agent.ranks.api",
+    "report": "jupyter_autotrain.agent.ranks.api",
+    "should_stop": "jupyter_autotrain.agent.ranks.api",
+    "world_size": "jupyter_autotrain.agent.ranks.api",
 }
 
 
@@ -66,24 +79,33 @@ def __dir__() -> list[str]:
     return sorted([*globals(), *__all__])
 
 
-def _show(value: object) -> object:
+def show_value(value: object) -> object:
+    """Show a value where the user is; for `core.display`, which may name no view."""
     return import_module("jupyter_autotrain.widgets").show(value)
 
 
-def _mime_bundle(value: object) -> dict[str, object]:
+def value_mime_bundle(value: object) -> dict[str, object]:
+    """Return the static forms of a value, by MIME type; for `core.display`."""
     bundle: dict[str, object] = import_module("jupyter_autotrain.views.card").mime_bundle(value)
     return bundle
 
 
-def _find_cluster(name: str) -> ClusterSpec | None:
+def find_cluster(name: str) -> ClusterSpec | None:
+    """Return the cluster of a backend by the backend's name; for `core.cluster.find_named`."""
     found: ClusterSpec | None = import_module("jupyter_autotrain.client.clusters").find(name)
     return found
 
 
-# This module runs before every other one of the package, so the hooks are there before any value; views load on use.
-_display.hooks.show = _show
-_display.hooks.mime_bundle = _mime_bundle
-_named_clusters.hooks.find = _find_cluster
+def find_machine(name: str) -> Machine | None:
+    """Return the calibrated machine that a cluster's text names; for `parallel.calibrate.calibration.find_machine`."""
+    found: Machine | None = import_module("jupyter_autotrain.client.calibrating").find(name)
+    return found
+
+
+def find_measurements(devices: frozenset[str]) -> list[Measurement]:
+    """Return the measurements of plans on some kinds of devices; for `core.measurement.find_measurements`."""
+    found: list[Measurement] = import_module("jupyter_autotrain.client.calibrating").measured_on(devices)
+    return found
 
 
 def _jupyter_labextension_paths() -> list[dict[str, str]]:

@@ -1,6 +1,6 @@
 """`jupyter autotrain VERB`, the same verbs as the line magic.
 
-Environment, folder and clock are read here and passed on.
+Variables, folder and clock are read here and passed on.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs
+from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.client.origin import of_shell
+from jupyter_autotrain.client.lookup import of_shell
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.views.summary import summary
 
 
@@ -58,7 +58,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _for_shell(text: str) -> str:
-    """A text with the verbs as a shell has them; `%%autotrain` stays, which only a cell has."""
+    """Return a text with the verbs as a shell has them; `%%autotrain` stays, which only a cell has."""
     return re.sub("(?<!%)%autotrain", "jupyter autotrain", text)
 
 

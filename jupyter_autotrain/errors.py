@@ -25,34 +25,36 @@ AutotrainError                 three clauses: what was found, what was expected,
 
 from __future__ import annotations
 
-from typing import Final
+from jupyter_autotrain.agent.errors import (
+    AutotrainError,
+    BackendError,
+    BackendUnavailableError,
+    DataError,
+    SubmitUnknownError,
+)
+from jupyter_autotrain.agent.terminal import printable
 
-from jupyter_autotrain.terminal import printable
-
-_MOST_LINES: Final = 6
-
-
-class AutotrainError(Exception):
-    """Base of the tree.
-
-    Args:
-        found: What was found.
-        expected: What was expected, with the nearest match when there is one.
-        action: What to do next.
-    """
-
-    def __init__(self, found: str, expected: str = "", action: str = "") -> None:
-        clauses = printable(found), printable(expected), printable(action)  # they quote files, trials and users
-        self.found, self.expected, self.action = clauses
-        super().__init__("\n".join(clause for clause in clauses if clause))
-
-    def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
-        return type(self), (self.found, self.expected, self.action)
-
-    def _render_traceback_(self) -> list[str]:
-        """Give IPython what to show in place of a traceback: the clauses, six lines at most."""
-        lines = f"{type(self).__name__}: {self}".splitlines()
-        return lines if len(lines) <= _MOST_LINES else [*lines[: _MOST_LINES - 1], lines[-1]]
+__all__ = [
+    "AutotrainError",
+    "BackendError",
+    "BackendUnavailableError",
+    "CaptureError",
+    "DamagedRowError",
+    "DataError",
+    "HeaderError",
+    "InfeasibleError",
+    "InvariantError",
+    "LeaseLostError",
+    "ManagerError",
+    "MissingExtraError",
+    "OutdatedError",
+    "PlanError",
+    "ShipError",
+    "StoreError",
+    "SubmitUnknownError",
+    "TraceError",
+    "UnknownExperimentError",
+]
 
 
 class HeaderError(AutotrainError):
@@ -86,7 +88,7 @@ class StoreError(AutotrainError):
 
 
 class DamagedRowError(StoreError):
-    """What a row of the store holds cannot be read, as after a flipped byte."""
+    """A row of the store holds something that cannot be read, as after a flipped byte."""
 
 
 class LeaseLostError(StoreError):
@@ -114,22 +116,6 @@ class UnknownExperimentError(AutotrainError):
 
 class ManagerError(AutotrainError):
     """The manager process cannot be started or does not answer."""
-
-
-class DataError(AutotrainError):
-    """What the header's `data:` names is not there, cannot be fetched, has changed, or does not fit."""
-
-
-class BackendError(AutotrainError):
-    """A backend refused or failed a request."""
-
-
-class BackendUnavailableError(BackendError):
-    """The backend cannot be used from here."""
-
-
-class SubmitUnknownError(BackendUnavailableError):
-    """The backend stopped to answer while a trial was started: it may run, so it is not started anywhere else."""
 
 
 class PlanError(AutotrainError):

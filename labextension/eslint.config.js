@@ -13,7 +13,7 @@ export default tseslint.config(
         'error',
         { allowForKnownSafeCalls: [{ from: 'package', name: ['test'], package: 'node:test' }] },
       ],
-      complexity: ['error', 12],
+      complexity: ['error', 10],
       'max-lines': ['error', 400],
       'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
       'max-params': ['error', 6],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import Counter
 
 import pytest
@@ -14,9 +16,15 @@ SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("suite", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW_MACHINE)
 settings.load_profile("suite")
 
+# Thousands of processes import the package: each module is compiled once, also where the environment forbids it.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+# The grammar by which jsonschema checks IRIs, of which nothing here has any, takes seconds to compile in each process.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # its import fails
+
 
 # Each has what a machine has once, and mostly waits: they go first, so that others use the processors meanwhile.
-LABS = ("ssh", "slurm")
+LABS = ("ssh", "slurm", "parallel")
 
 
 class SharedScheduling(LoadScopeScheduling):
@@ -30,6 +38,12 @@ class SharedScheduling(LoadScopeScheduling):
         if folder in LABS:
             return folder
         return f"{folder}/{inner}" if folder == "unit" else nodeid.partition("::")[0]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Skip what takes long, unless it was asked for."""
+    if item.get_closest_marker("long") and not os.environ.get("AUTOTRAIN_LONG_TESTS"):
+        item.add_marker(pytest.mark.skip(reason="takes long: AUTOTRAIN_LONG_TESTS=1 runs it, as `make test-all` does"))
 
 
 @pytest.hookimpl(trylast=True)

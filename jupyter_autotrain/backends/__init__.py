@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jupyter_autotrain.core.backend import Backend, BackendContext, BackendType
-from jupyter_autotrain.core.matching import closest_match
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 if TYPE_CHECKING:
@@ -45,7 +45,10 @@ def _named(entries: Iterable[EntryPoint]) -> Mapping[str, EntryPoint]:
 
 
 def _forget() -> None:
-    """Let the next call look again: without a free descriptor, less is found than there is, and remembered."""
+    """Forget the types found, so that the next call looks again.
+
+    Without a free file descriptor, fewer types are found than there are, and that would be remembered.
+    """
     _scan.cache_clear()
     MetadataPathFinder().invalidate_caches()
 
@@ -57,7 +60,7 @@ def _changed_ns(folder: str) -> int:
 
 
 def type_names() -> list[str]:
-    """The names of all types, in alphabetical order."""
+    """Return the names of all types, in alphabetical order."""
     return sorted(_entries())
 
 
@@ -84,7 +87,7 @@ def create(profile: Profile, context: BackendContext, *, is_checked: bool = Fals
 
 
 def options_model(type_name: str) -> type[BaseModel]:
-    """The pydantic model of a type's options; `model_json_schema()` of it is their JSON Schema.
+    """Return the pydantic model of a type's options, whose `model_json_schema()` is their JSON Schema.
 
     Raises:
         BackendError: When the type is not known or cannot be loaded.
@@ -100,7 +103,10 @@ def options_model(type_name: str) -> type[BaseModel]:
 
 
 def options_models() -> dict[str, type[BaseModel]]:
-    """The model of each type's options; a type that cannot be loaded has none here, and `create` says why."""
+    """Return the model of each type's options, without the types that cannot be loaded.
+
+    `create` says why one of those cannot be loaded.
+    """
     found = {}
     for name in type_names():
         with suppress(BackendError):
@@ -109,14 +115,14 @@ def options_models() -> dict[str, type[BaseModel]]:
 
 
 def header_schema() -> type[Header]:
-    """The schema of a header, with the options of each type."""
+    """Return the schema of a header, with the options of each type."""
     from jupyter_autotrain import header  # noqa: PLC0415 - heavy, and the manager has no use for it
 
     return header.with_backend_types(tuple(options_models().items()))
 
 
 def header_context(cwd: Path, environ: Mapping[str, str]) -> HeaderContext:
-    """What reading a header needs to know of this machine.
+    """Return the facts of this machine that reading a header needs.
 
     Args:
         cwd: The folder of the notebook.

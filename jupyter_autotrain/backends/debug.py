@@ -12,28 +12,31 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
-from jupyter_autotrain.backends.local import status as statuses
-from jupyter_autotrain.backends.local import status_resolution, trial_directory
-from jupyter_autotrain.core import files, system, wire
+from jupyter_autotrain.agent import files, system, wire
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.ranks import api
+from jupyter_autotrain.agent.ranks.cell_runner import CellRunner, enter_work
+from jupyter_autotrain.agent.service import status_resolution
+from jupyter_autotrain.agent.supervisor.cleanup import remove_temporary_files
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
+from jupyter_autotrain.agent.trial import environment
+from jupyter_autotrain.agent.trial import status as statuses
+from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.worker import api, environment
-from jupyter_autotrain.worker.cell_runner import CellRunner
-from jupyter_autotrain.worker.cleanup import remove_temporary_files
-from jupyter_autotrain.worker.work_folder import enter_work
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
 class DebugBackend(trial_directory.TrialDirectoryBackend):
-    """Runs a trial inside `submit`, which returns when the cell has ended. One at a time; no limits, no GPU slots.
+    """A backend that runs a trial inside `submit`, which returns when the cell has ended.
+
+    It runs one trial at a time, without limits and without GPU slots.
 
     Args:
         profile: Its name and options.
@@ -49,23 +52,23 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
 
     @staticmethod
     def options_model() -> type[BaseModel]:
-        """None."""
+        """Return the model of a section without options."""
         from jupyter_autotrain.backends.local.options import DebugOptions  # noqa: PLC0415 - the manager has no use for it
 
         return DebugOptions
 
     def probe(self) -> Probe:
-        """Usable wherever Python is."""
+        """Report that it can be used wherever Python runs."""
         return Probe(True, "Trials run inside this process, one at a time, without limits.")
 
     def discover(self) -> Inventory:
-        """One CPU: one trial at a time."""
+        """Return one node with one CPU, for one trial at a time."""
         memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         node = Node(platform.node(), cpus=1.0, memory_bytes=memory_bytes, machine_id=system.boot_id())
         return Inventory((node,), limits="limits are not kept: trials run in this process")
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """No command: the script runs right here."""
+        """Return the trial's file and environment without a command, because the script runs right here."""
         content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         return Submission(
             argv=(),
@@ -91,7 +94,7 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
         plan = self.render(trial, placement)
         bundle = str(self._context.bundle(trial))
         for name in wire.FOLDERS:
-            trial_directory.make_directories(directory / name)
+            files.make_directories(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode())
         status = _first_status()
         statuses.write(directory, status)
@@ -116,7 +119,7 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
         return CancelReceipt(pids_left=(os.getpid(),), note="it runs in this process; should_stop() is true now")
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is held."""
 
 
 def _first_status() -> statuses.Status:
@@ -129,7 +132,7 @@ def _first_status() -> statuses.Status:
 
 
 class _Tee:
-    """Writes to the trial's file and to the original stream, for the debugger's prompt."""
+    """A stream that writes to the trial's file and to the original stream, for the debugger's prompt."""
 
     def __init__(self, file: TextIO, stream: TextIO) -> None:
         self._file = file

@@ -14,16 +14,17 @@ from jupyter_autotrain.capture.differences import Difference, format_differences
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function
 from jupyter_autotrain.capture.limits import CaptureLimits
+from jupyter_autotrain.capture.reports import Reports
 from jupyter_autotrain.capture.reports import check as check_reports
-from jupyter_autotrain.capture.result import Capture
+from jupyter_autotrain.capture.result import Capture, table
 from jupyter_autotrain.capture.syntax.cells import Cell
-from jupyter_autotrain.capture.table import table
 
 __all__ = [
     "Capture",
     "CaptureLimits",
     "Cell",
     "Difference",
+    "Reports",
     "capture",
     "check_reports",
     "export_script",

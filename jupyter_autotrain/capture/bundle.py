@@ -10,11 +10,11 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from jupyter_autotrain.agent import durable
+from jupyter_autotrain.agent.files import private_opener
+from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
 from jupyter_autotrain.capture.result import Capture
-from jupyter_autotrain.core.files import private_opener
-from jupyter_autotrain.core.json import JsonObject, from_json, to_json
 from jupyter_autotrain.core.spec import Bundle
-from jupyter_autotrain.core.system import durable
 from jupyter_autotrain.errors import CaptureError
 
 SCRIPT = "main.py"
@@ -76,8 +76,8 @@ def write_bundle(
         python_version=capture.bundle.python_version,
     )
     writer.write(MANIFEST, json.dumps(to_json(bundle), indent=1).encode())
-    made = (*digests, *(f"{FILES}/{name}/." for name in capture.folders))
-    for folder in sorted({directory, *(directory / relative_path for relative_path in _folders(made))}):
+    folders = _folders((*digests, *(f"{FILES}/{name}/." for name in capture.folders)))
+    for folder in sorted({directory, *map(directory.joinpath, folders)}):
         _sync_folder(folder)
     return bundle
 
@@ -114,7 +114,7 @@ def _make(folder: Path) -> None:
 
 
 class _Writer:
-    """Writes the files of a bundle, synced, and keeps their digests and sizes.
+    """A writer of the files of a bundle, which syncs them and keeps their digests and sizes.
 
     Args:
         directory: The bundle.

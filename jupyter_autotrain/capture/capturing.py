@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from jupyter_autotrain.capture import (
-    mutation_warnings,
+    mutations,
     name_conflicts,
     packages,
     pickled_code,
@@ -19,23 +18,22 @@ from jupyter_autotrain.capture import (
     unnamed,
 )
 from jupyter_autotrain.capture.differences import Difference
-from jupyter_autotrain.capture.files import opened, shipped
 from jupyter_autotrain.capture.files import ship as shipping
-from jupyter_autotrain.capture.files.required_files import RequiredFiles
-from jupyter_autotrain.capture.internal_faults import refused_by_name
+from jupyter_autotrain.capture.files import shipped
+from jupyter_autotrain.capture.files.data_files import RequiredFiles
+from jupyter_autotrain.capture.files.path_texts import TrialCode
 from jupyter_autotrain.capture.items import Item
 from jupyter_autotrain.capture.limits import CaptureLimits
-from jupyter_autotrain.capture.pickled_code import TrialText
+from jupyter_autotrain.capture.looking import refused_by_name
 from jupyter_autotrain.capture.result import Capture
-from jupyter_autotrain.capture.script import THIS_CELL, CapturedCode, assemble
-from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.script import THIS_CELL, CapturedCode, TrialScript, assemble
+from jupyter_autotrain.capture.slice import HeaderOptions, Slice
 from jupyter_autotrain.capture.syntax.cells import Cell, parse_code
 from jupyter_autotrain.capture.syntax.history import History, futures_in
 from jupyter_autotrain.capture.syntax.names import analyse
 from jupyter_autotrain.capture.syntax.scopes import bound_by
 from jupyter_autotrain.capture.values.stream import ByteBudget
-from jupyter_autotrain.core.spec import CapturedName
-from jupyter_autotrain.core.trial_names import TRIAL
+from jupyter_autotrain.core.spec import TRIAL, CapturedName
 
 _NO_LIMITS = CaptureLimits()
 _NO_DATA: Mapping[str, str] = MappingProxyType({})
@@ -60,6 +58,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     trials: int = 1,
     variables: Collection[str] = (),
     data: Mapping[str, str] = _NO_DATA,
+    setup: Collection[int] = (),
 ) -> Capture:
     """Find the smallest script that runs `code` elsewhere.
 
@@ -81,6 +80,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         trials: How many trials there will be.
         variables: Names and patterns of environment variables that trials get by the header.
         data: The entries of the header's `data:`: of each the path here, or ""; they are not sent with the code too.
+        setup: The numbers of executed cells that run in the trial first.
 
     Raises:
         CaptureError: A name is missing or cannot travel, the data is too big, or something looks like a secret; all
@@ -90,41 +90,39 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     tree, text, notes = parse_code(code, first_line)
     read = CapturedCode(text, tree, label, first_line)
     history = History(cells, namespace)
-    given = state.HeaderOptions(seed, trials, variables, bool(data))
+    options = HeaderOptions(frozenset(parameters), seed, trials, variables, bool(data), setup)
     budget = ByteBudget(limits.data_bytes, progress)
     patterns = [*ship, *shipped.staying(data.values(), cwd)]
     unnamed_: set[str] = set()
     while True:
-        items, slice_ = _items(read, history, parameters, budget, given, unnamed_)
+        items, slice_ = _items(read, history, budget, options, unnamed_)
         script = assemble(read, items, _futures(read, items, history), parameters)
-        tree_ = ast.parse(script.text)
-        pickled = pickled_code.definitions(slice_.values.codes)
-        whole = pickled_code.appended(tree_, script.source_map, pickled, cells)
+        whole = pickled_code.appended(script, pickled_code.definitions(slice_.values.codes), cells)
         found = _files(whole, slice_, data, cwd, patterns)
         fresh = unnamed.in_pickles(found.all, slice_)
         if not fresh:
             break
         unnamed_ |= fresh
-    values = {name: (slice_.live.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
-    secrets.refuse(values, (script.text, tree_, script.source_map), not_secrets)
-    renamed = _renamed(read, slice_, script.text, whole)
+    values = {name: (slice_.namespace.get(name), pickled.content) for name, pickled in slice_.values.pickles.items()}
+    secrets.refuse(values, script, not_secrets)
+    renamed = _renamed(read, slice_, whole)
     files = found.files
     contents = slice_.values.files.values()
     shipping.check_limits(files, limits)
     return Capture(
         script=script.text,
         data=slice_.values.files,
-        captured=(*(_row(item) for item in items if item.how != "state"), *shipped.rows(found)),
+        captured=(*(_row(item) for item in items if item.how not in {"setup", "state"}), *shipped.rows(found)),
         files=files,
         folders=tuple(sorted(found.folders)),
         written=frozenset(relative_path for relative_path in files if found.may_write(relative_path)),
         source_map=script.source_map,
-        notes=(*notes, *slice_.notes, *dict.fromkeys(found.notes)),
-        reports=reports.find(whole.tree, whole.source_map, files, contents, slice_.provided.conflicts),
+        notes=(*notes, *slice_.notes),
+        reports=reports.find(whole, files, contents, slice_.provided.conflicts),
         differences=(
             *slice_.differences,
             *renamed,
-            *mutation_warnings.find(tree, items, namespace, returns),
+            *mutations.find(tree, items, namespace, returns),
             *found.differences,
         ),
         packages=packages.find(whole.tree, files, slice_.values.modules),
@@ -132,10 +130,10 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
 
 
 def _files(
-    whole: TrialText, slice_: Slice, data: Mapping[str, str], cwd: Path, patterns: Sequence[str]
+    whole: TrialScript, slice_: Slice, data: Mapping[str, str], cwd: Path, patterns: Sequence[str]
 ) -> RequiredFiles:
-    live = {name: slice_.live.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
-    code = opened.TrialCode(whole.tree, whole.source_map, live, slice_.parameters)
+    live = {name: slice_.namespace.get(name) for name in slice_.values.pickles} | shipped.elsewhere(data)
+    code = TrialCode(whole, live, slice_.options.parameters)
     found = shipped.find(code, slice_.values.modules, cwd, patterns)
     found.elsewhere |= {cwd / path for path in data.values()}
     return found
@@ -144,24 +142,20 @@ def _files(
 def _items(
     code: CapturedCode,
     history: History,
-    parameters: Collection[str],
     budget: ByteBudget,
-    given: state.HeaderOptions,
+    options: HeaderOptions,
     unnamed_: Collection[str],
 ) -> tuple[list[Item], Slice]:
     """Slice until no definition needs itself to be made; such ones travel by value instead."""
     by_value: frozenset[str] = frozenset()
     names = analyse(code.tree.body, lazy_annotations="annotations" in futures_in(code.tree), values=history.values)
     while True:
-        budget.kept_bytes = 0
-        slice_ = Slice(
-            history.values, history, parameters=parameters, by_value=by_value, budget=budget, has_data=given.has_data
-        )
+        slice_ = Slice(history, options, by_value, budget)
         slice_.follow(names)
         slice_.include(unnamed_)
         while more := unnamed.reached(code.text, slice_):
             slice_.include(more)
-        state.restore_code(slice_, code.tree, given)
+        state.restore_code(slice_, code.tree)
         slice_.finish()
         refusals.raise_first(slice_, budget.limit_bytes)
         items, circle = slice_.order()
@@ -170,20 +164,19 @@ def _items(
         by_value |= circle
 
 
-def _renamed(code: CapturedCode, slice_: Slice, script: str, whole: TrialText) -> list[Difference]:
+def _renamed(code: CapturedCode, slice_: Slice, script: TrialScript) -> list[Difference]:
     """Report the names that stay the notebook's, and refuse code that uses them as the trial's."""
     bound = bound_by(code.tree.body)
     is_free = not (name_conflicts.is_notebooks(TRIAL, slice_.namespace) or TRIAL in bound)
     firm = [one for one in slice_.provided.conflicts if one.name not in bound]
-    name_conflicts.refuse_meant_as_the_trials(
-        whole.tree, whole.source_map, firm, slice_.parameters, trial_is_free=is_free
-    )
-    unused = name_conflicts.unused(sorted(slice_.parameters & bound), slice_.items, script)
+    parameters = slice_.options.parameters
+    name_conflicts.refuse_meant_as_the_trials(script, firm, parameters, trial_is_free=is_free)
+    unused = name_conflicts.unused(sorted(parameters & bound), slice_.items, script.text)
     return [*name_conflicts.differences(slice_.provided.conflicts, trial_is_free=is_free), *unused]
 
 
 def _futures(code: CapturedCode, items: Sequence[Item], history: History) -> set[str]:
-    return {*history.futures} if any(item.how == "source" for item in items) else futures_in(code.tree)
+    return {*history.futures} if any(item.how in {"setup", "source"} for item in items) else futures_in(code.tree)
 
 
 def _row(item: Item) -> CapturedName:

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class DifferenceKind(StrEnum):
-    """In which way a trial differs from running the cell here; the order is that of the list."""
+    """The ways in which a trial differs from running the cell here; the order is that of the list."""
 
     REPLAYED = "set again"
     NOT_CARRIED = "not carried"
@@ -22,7 +22,7 @@ class DifferenceKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that is not the same in a trial.
+    """A thing that is not the same in a trial.
 
     Attributes:
         kind: In which way it differs.
@@ -36,12 +36,17 @@ class Difference:
 
     @property
     def line(self) -> str:
-        """All of it in one line."""
+        """The kind, the text and the origin in one line."""
         return f"{self.kind}: {self.text}{f' ({self.origin})' if self.origin else ''}"
 
 
+def not_carried(text: str, origin: str = "") -> Difference:
+    """Return the difference of what a trial does not have."""
+    return Difference(DifferenceKind.NOT_CARRIED, text, origin)
+
+
 def format_differences(differences: Iterable[Difference], *, rows: int | None = None) -> str:
-    """The list as text, one line each under a heading; "" when nothing differs.
+    """Return the list as text, one line each under a heading; "" when nothing differs.
 
     Args:
         differences: What differs.

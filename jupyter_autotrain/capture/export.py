@@ -7,15 +7,15 @@ import base64
 import json
 import zlib
 from collections.abc import Iterable, Mapping
-from importlib import resources
 from pathlib import Path
 
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
-from jupyter_autotrain.capture.sizes import tree
+from jupyter_autotrain.capture.limits import tree
 from jupyter_autotrain.capture.state.generators import AT_IMPORT, SEED
+from jupyter_autotrain.capture.values.standins import own_text
 from jupyter_autotrain.core.data import DataSource
-from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import ShipError
 
 EMBED_BYTES = 20_000_000
@@ -52,7 +52,8 @@ def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial ha
     main = (bundle_dir / SCRIPT).read_text(encoding="utf-8")
     files = {name: bundle_dir / FILES / name for name in bundle.files}
     data = {path.stem: path for path in sorted((bundle_dir / DATA).glob("*.pkl"))}
-    _check_size({**files, **{f"{name} (data)": path for name, path in data.items()}}, limit_bytes)
+    variables = {f"{row.name} (data)": row.size_bytes for row in bundle.captured if row.how == "data"}
+    _check_size({name: path.stat().st_size for name, path in files.items()} | variables, limit_bytes)
     futures, body = _split_futures(main)
     parts = [
         futures,
@@ -71,8 +72,7 @@ def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial ha
     return script
 
 
-def _check_size(files: Mapping[str, Path], limit_bytes: int) -> None:
-    sizes = {name: path.stat().st_size for name, path in files.items()}
+def _check_size(sizes: Mapping[str, int], limit_bytes: int) -> None:
     if sum(sizes.values()) > limit_bytes:
         raise ShipError(
             f"Data and files are too big for one script: {format_bytes(sum(sizes.values()))}.\n{tree(sizes, rows=1)}",
@@ -82,7 +82,7 @@ def _check_size(files: Mapping[str, Path], limit_bytes: int) -> None:
 
 
 def _split_futures(main: str) -> tuple[str, str]:
-    """The `from __future__` line, which must stay first, and the rest."""
+    """Return the `from __future__` line, which must stay first, and the rest."""
     if main.startswith("from __future__"):
         first, _, rest = main.partition("\n")
         return first, rest
@@ -90,21 +90,16 @@ def _split_futures(main: str) -> tuple[str, str]:
 
 
 def _standalone_module() -> str:
-    """The embedded module that replaces a trial's API; apart from the script's own names."""
-    code = _own_text("jupyter_autotrain.capture", "standalone.py")
+    """Return the code of the embedded module that replaces a trial's API, apart from the script's names."""
+    code = own_text("jupyter_autotrain.capture", "standalone.py")
     return (
         '__autotrain__ = __import__("types").ModuleType("autotrain_standalone")\n'
         f"exec({_quoted(code)}, vars(__autotrain__))\n"
     )
 
 
-def _own_text(package: str, file: str) -> str:
-    text = resources.files(package).joinpath(file).read_text(encoding="utf-8")
-    return "\n".join(line.partition("  # noqa")[0].partition("  # type")[0] for line in text.rstrip().split("\n"))
-
-
 def _seed_line(seed: int | None, hash_seed: str) -> str:
-    """What is fixed for this script, as a comment."""
+    """Return the facts that are fixed for this script, as a comment."""
     seeded = [f"Seed {seed}, for random, NumPy, PyTorch and TensorFlow."] if seed is not None else []
     ordered = (
         [f"It starts itself once more with PYTHONHASHSEED={hash_seed}, for the order of sets."] if hash_seed else []
@@ -113,10 +108,11 @@ def _seed_line(seed: int | None, hash_seed: str) -> str:
 
 
 def _seeding(seed: int | None, hash_seed: str, *, waits: bool) -> list[str]:
-    """The lines that do what the trial did before it ran the cell."""
+    """Return the lines that do what the trial did before it ran the cell."""
     lines = [f"__autotrain__.fix_hash_order({hash_seed!r})"] if hash_seed else []
     if waits or seed is not None:
-        lines.append(f"exec({_quoted(_own_text('jupyter_autotrain.core', 'seeds.py'))}, vars(__autotrain__))\n")
+        code = own_text("jupyter_autotrain.agent.ranks", "library_hooks.py")
+        lines.append(f"exec({_quoted(code)}, vars(__autotrain__))\n")
     if waits:
         lines.append(f"{AT_IMPORT} = __autotrain__.at_import")
     if seed is not None:
@@ -126,7 +122,7 @@ def _seeding(seed: int | None, hash_seed: str, *, waits: bool) -> list[str]:
 
 
 def _data_line(data: Iterable[DataSource]) -> str:
-    """The line that gives the script the paths of its data here; "" without any."""
+    """Return the line that gives the script the paths of its data here; "" without any."""
     places = {one.name: (one.local_path or one.path or one.file_name, one.url, one.sha256) for one in data}
     return f"__autotrain__.add_data(globals(), {places!r})" if places else ""
 
@@ -136,7 +132,7 @@ def _literal(params: Mapping[str, JsonValue]) -> str:
 
 
 def _packed(files: Mapping[str, Path], folders: Iterable[str] = ()) -> str:
-    """Files as a dict of text, compressed; folders by their names with a slash."""
+    """Return files as code of a dict of text, compressed; folders stand by their names with a slash."""
     lines = ["    {", *(f"        {name + '/'!r}: ''," for name in folders)]
     if not files and len(lines) == 1:
         return "    {}"
@@ -149,7 +145,7 @@ def _packed(files: Mapping[str, Path], folders: Iterable[str] = ()) -> str:
 
 
 def _awaits(body: str) -> bool:
-    """True when the script waits at its left margin, which a plain file cannot."""
+    """Tell whether the script waits at its left margin, which a plain file cannot."""
     try:
         compile(body, "<script>", "exec", dont_inherit=True)
     except SyntaxError:
@@ -170,7 +166,7 @@ def _awaiting(body: str) -> str:
 
 
 def _quoted(body: str) -> str:
-    """A text as a literal, kept readable when it can be."""
+    """Return a text as a literal, kept readable when it can be."""
     plain = f"r'''\n{body}'''"
     if "'''" not in body and not body.endswith(("\\", "'")) and ast.literal_eval(plain) == f"\n{body}":
         return plain

@@ -8,36 +8,42 @@ import linecache
 import textwrap
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
+from typing import TypedDict, Unpack
 
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.internal_faults import refused_by_name
 from jupyter_autotrain.capture.limits import CaptureLimits
+from jupyter_autotrain.capture.looking import refused_by_name
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.syntax.cells import Cell
+from jupyter_autotrain.capture.syntax.nodes import root_name
 from jupyter_autotrain.errors import CaptureError
 
 _PACKAGE = "jupyter_autotrain"
 _PARAMS = "__autotrain_params__"  # whatever the function's own file calls `params`
-_NO_LIMITS = CaptureLimits()
-_NO_DATA: Mapping[str, str] = MappingProxyType({})
+
+
+class CaptureOptions(TypedDict, total=False):
+    """The keywords of `capture` that it takes as they are."""
+
+    ship: Sequence[str]
+    limits: CaptureLimits
+    not_secrets: Collection[str]
+    returns: Collection[str]
+    seed: int | None
+    trials: int
+    variables: Collection[str]
+    data: Mapping[str, str]
+    setup: Collection[int]
 
 
 @refused_by_name("")
-def from_function(  # noqa: PLR0913 - as `capture`
+def from_function(
     function: Callable[..., object],
     cells: Sequence[Cell] = (),
     *,
     cwd: Path,
     parameters: Collection[str] = (),
-    ship: Sequence[str] = (),
-    limits: CaptureLimits = _NO_LIMITS,
-    not_secrets: Collection[str] = (),
-    returns: Collection[str] = (),
-    seed: int | None = None,
-    trials: int = 1,
-    variables: Collection[str] = (),
-    data: Mapping[str, str] = _NO_DATA,
+    **options: Unpack[CaptureOptions],
 ) -> Capture:
     """Capture a call of a function: its source, what it uses of its globals and of the functions around it.
 
@@ -49,14 +55,7 @@ def from_function(  # noqa: PLR0913 - as `capture`
         cells: The notebook's executed cells; none in a script, where names come from is then read from its own file.
         cwd: The folder that files travel from.
         parameters: Names of the search space.
-        ship: Patterns of files to send.
-        limits: How much may travel.
-        not_secrets: Names whose values may travel although they look like secrets.
-        returns: Names of the code's variables that come back from the trial.
-        seed: What trials seed all random generators with, if anything.
-        trials: How many trials there will be.
-        variables: Names and patterns of environment variables that trials get by the header.
-        data: The entries of the header's `data:`, as in `capture`.
+        options: As in `capture`.
 
     Raises:
         CaptureError: The function has no source, or parameters that nothing fills, or see `capture`.
@@ -69,14 +68,13 @@ def from_function(  # noqa: PLR0913 - as `capture`
     label = next((cell.label for cell in cells if text.strip() in cell.source), Path(path).name)
     code = f"{text.rstrip()}\n\n{_call(function, parameters)}\n"
     return capture(
-        code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, ship=ship,
-        first_line=line, label=label, limits=limits, not_secrets=not_secrets, returns=returns,
-        seed=seed, trials=trials, variables=variables, data=data,
+        code, namespace, cells or _file_as_cell(path), cwd=cwd, parameters=parameters, first_line=line, label=label,
+        **options,
     )  # fmt: skip
 
 
 def _source(function: Callable[..., object]) -> tuple[str, int]:
-    """The function's own text, without decorators of this package, and its first line."""
+    """Return the function's own text, without decorators of this package, and its first line."""
     try:
         lines, first = inspect.getsourcelines(function)
         text = textwrap.dedent("".join(lines))
@@ -98,16 +96,13 @@ def _source(function: Callable[..., object]) -> tuple[str, int]:
 
 
 def _is_ours(decorator: ast.expr, scope: Mapping[str, object]) -> bool:
-    root = decorator.func if isinstance(decorator, ast.Call) else decorator
-    while isinstance(root, ast.Attribute):
-        root = root.value
-    value = scope.get(root.id) if isinstance(root, ast.Name) else None
+    value = scope.get(root_name(decorator))
     home = getattr(value, "__module__", None) or getattr(value, "__name__", "")
     return str(home).partition(".")[0] == _PACKAGE
 
 
 def _around(function: Callable[..., object]) -> dict[str, object]:
-    """What the functions around it gave it."""
+    """Return the values that the functions around a function gave it."""
     names = getattr(getattr(function, "__code__", None), "co_freevars", ())
     found: dict[str, object] = {}
     for name, cell in zip(names, getattr(function, "__closure__", None) or (), strict=True):

@@ -1,4 +1,4 @@
-"""Which modules are the user's own, and where the interpreter keeps those that are not."""
+"""The places of modules: the user's own, and the folders where the interpreter keeps the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 @cache
 def module_folders() -> tuple[Path, ...]:
-    """The folders of the standard library and of installed packages; they never change while Python runs."""
+    """Return the folders of the standard library and of installed packages.
+
+    They never change while Python runs.
+    """
     found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     return tuple(Path(path) for path in sorted(filter(None, found)))
 

@@ -1,11 +1,12 @@
-"""One captured name, and the order in which the script must bind them all."""
+"""A captured name, and the order in which the script must bind all of them."""
 
 from __future__ import annotations
 
 import heapq
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 
 from jupyter_autotrain.capture.syntax.history import Binding, BindingKind, Position
 from jupyter_autotrain.capture.syntax.names import Names
@@ -14,6 +15,7 @@ EARLIEST: Position = (-1, 0, 0)
 FIRST: Position = (-2, 0, 0)
 """Before all imports."""
 LATEST: Position = (sys.maxsize, 0, 0)
+_NOTHING = Names()
 
 
 @dataclass(slots=True)
@@ -23,7 +25,7 @@ class Item:
     Attributes:
         name: The name.
         how: import, source, data, parameter or builtin, as in `core.spec.CapturedName`; "state" for a statement that
-            binds no name but changes a library.
+            binds no name but changes a library, "setup" for a cell that runs first.
         text: The statements that bind it; "" when something else does.
         origin: Where it comes from, for the table.
         label: The cell its text was copied from, or "".
@@ -47,69 +49,59 @@ class Item:
     size_bytes: int = 0
     eager: frozenset[str] = frozenset()
     called: frozenset[str] = frozenset()
-    deferred: frozenset[str] = field(default=frozenset())
+    deferred: frozenset[str] = frozenset()
 
 
-def import_item(name: str, text: str, binding: Binding | None, uses: Names) -> Item:
-    """The item of an import.
+def bound_item(
+    name: str, how: str, binding: Binding | None, text: str = "", *, uses: Names = _NOTHING, stale: str = ""
+) -> Item:
+    """Return the item of a name.
 
     Args:
-        name: The name it binds.
-        text: The statements.
-        binding: Where the notebook has them.
+        name: The name.
+        how: How it travels.
+        binding: Where the notebook binds it.
+        text: The statements that bind it.
         uses: What they need.
-    """
-    return Item(
-        name, "import", text, binding.label if binding else "",
-        position=binding.position if binding else EARLIEST, eager=uses.eager, called=uses.called,
-    )  # fmt: skip
-
-
-def source_item(name: str, binding: Binding, stale: str, uses: Names, set_later: frozenset[str]) -> Item:
-    """The item of a definition that travels as its source.
-
-    Args:
-        name: The name it binds.
-        binding: Where the notebook has it.
         stale: Why it may differ from what the notebook's text gives now.
-        uses: What it needs.
-        set_later: Items of attributes that are set on it after its statement.
     """
+    item = Item(name, how, text, stale=stale, eager=uses.eager, called=uses.called, deferred=uses.deferred | uses.hints)
+    if binding is not None:
+        item.origin = binding.label
+        item.position = binding.position
+    return item
+
+
+def source_item(name: str, binding: Binding, stale: str, uses: Names) -> Item:
+    """Return the item of a definition that travels as its source; see `bound_item`."""
     indented = binding.kind is BindingKind.DEFINITION and binding.node.col_offset > 0
     text = f"if True:\n{binding.source}" if indented else binding.source
-    return Item(
-        name, "source", text, binding.label, binding.label, binding.first_line - indented, binding.position, stale,
-        eager=uses.eager, called=uses.called, deferred=uses.deferred | uses.hints | set_later,
-    )  # fmt: skip
-
-
-def data_item(name: str, binding: Binding | None, stale: str) -> Item:
-    """The item of a value that travels as data."""
-    if binding is None:
-        return Item(name, "data", stale=stale)
-    return Item(name, "data", origin=binding.label, stale=stale, position=binding.position)
+    item = bound_item(name, "source", binding, text, uses=uses, stale=stale)
+    item.label = binding.label
+    item.first_line = binding.first_line - indented
+    return item
 
 
 def in_order(items: Mapping[str, Item]) -> tuple[list[Item], frozenset[str]]:
     """Sort items so that each finds what it needs; among equals imports first, then the notebook's order.
 
     Returns:
-        The items, and the names that need each other in a circle (the list is then incomplete).
+        The items, and names that need each other in a circle (the list is then empty).
     """
-    waits = {name: _needs(name, items) for name in items}
-    ready = [(_key(items[name]), name) for name, needs in waits.items() if not needs]
-    heapq.heapify(ready)
-    ordered: list[Item] = []
-    while ready:
-        _, done = heapq.heappop(ready)
-        ordered.append(items[done])
-        del waits[done]
-        for name, needs in waits.items():
-            if done in needs:
-                needs.discard(done)
-                if not needs:
-                    heapq.heappush(ready, (_key(items[name]), name))
-    return ordered, frozenset(waits)
+    sorter = TopologicalSorter({name: _needs(name, items) for name in items})
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        return [], frozenset(error.args[1])
+    ready = list[tuple[bool, Position, str]]()
+    ordered = list[Item]()
+    while sorter.is_active():
+        for name in sorter.get_ready():
+            heapq.heappush(ready, _key(items[name]))
+        done = items[heapq.heappop(ready)[-1]]
+        ordered.append(done)
+        sorter.done(done.name)
+    return ordered, frozenset()
 
 
 def _key(item: Item) -> tuple[bool, Position, str]:

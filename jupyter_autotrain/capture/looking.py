@@ -1,10 +1,24 @@
-"""Looking at objects of the notebook: their own code may run meanwhile, and raise anything."""
+"""Looking at objects of the notebook: their own code may run meanwhile, and raise anything.
+
+What no part of the capture foresees is told as a refusal that names the object: it must neither show a traceback of the
+framework nor send a script that is wrong.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
+from jupyter_autotrain.errors import AutotrainError, CaptureError
+
+LOCKS: tuple[type, ...] = (
+    type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore, threading.Event,
+    threading.Barrier,
+)  # fmt: skip
 _SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, deque)
 
 
@@ -39,7 +53,7 @@ def words_of(error: BaseException) -> str:
 
 
 def own_attributes(value: object) -> dict[str, object]:
-    """Return what an instance stores under names; nothing of it is run."""
+    """Return the values that an instance stores under names; nothing of it is run."""
     try:
         found = object.__getattribute__(value, "__dict__")
     except Exception:  # noqa: BLE001 - it has none, or a property of this name
@@ -48,7 +62,7 @@ def own_attributes(value: object) -> dict[str, object]:
 
 
 def items(value: object) -> Iterator[tuple[object, object]]:
-    """Yield what a mapping holds, as far as it can be read; nothing for other values."""
+    """Yield the pairs that a mapping holds, as far as they can be read; nothing for other values."""
     try:
         if isinstance(value, dict):
             yield from dict.items(value)
@@ -59,7 +73,59 @@ def items(value: object) -> Iterator[tuple[object, object]]:
 
 
 def elements(value: object) -> Iterator[object]:
-    """Yield what a list, a tuple, a set or a deque holds; nothing for other values, and nothing of theirs is run."""
+    """Yield the elements of a list, a tuple, a set or a deque; nothing for other values.
+
+    No code of the elements is run.
+    """
     for kind in _SEQUENCES:
         if is_kind(value, kind):
             yield from kind.__iter__(value)  # type: ignore[attr-defined]  # each has it
+
+
+def parts(value: object) -> Iterator[tuple[str, object, object]]:
+    """Yield what a container or an instance holds, each with the step to it, such as `['log']`, and its key or name."""
+    for key, item in items(value):
+        is_shown = isinstance(key, str | int | float | bytes)
+        yield f"[{key!r}]" if is_shown else f"[a {type(key).__name__}]", key, item
+    for index, item in enumerate(elements(value)):
+        yield f"[{index}]", None, item
+    for name, item in [] if is_kind(value, type) else list(own_attributes(value).items()):
+        yield f".{name}", name, item
+
+
+# Exceptions that no part of the capture foresees, told as refusals that name the object
+
+
+_PACKAGE = Path(__file__).parents[1]
+
+
+@contextlib.contextmanager
+def refused_by_name(name: str) -> Iterator[None]:
+    """Turn an exception that nothing foresees into a refusal.
+
+    Args:
+        name: The variable, function or class that is captured meanwhile; "" for the cell as a whole.
+
+    Raises:
+        CaptureError: The block raised an exception that is not one of ours.
+    """
+    try:
+        yield
+    except AutotrainError:
+        raise
+    except Exception as error:
+        said = f"{type(error).__name__}: {words_of(error)}"
+        what = f"`{name}`" if name else "this cell"
+        way = f"Make {what} anew inside the cell, or leave it out" if name else "Leave out one line after the other"
+        raise CaptureError(
+            f"Capturing {what} failed inside the capture: {said} ({_place(error)}).",
+            "Every object either travels or is refused for a reason of its own; this is a fault of jupyter_autotrain.",
+            f"{way}; please report these lines with the object's type.",
+        ) from error
+
+
+def _place(error: Exception) -> str:
+    """Return the last of our own lines that was reached."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(_PACKAGE)]
+    return f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "unknown place"

@@ -1,12 +1,15 @@
-"""Which objects some code changes in place, by static analysis."""
+"""The objects that some code changes in place, found by static analysis, and the captured ones among them."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from jupyter_autotrain.capture import looking
-from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
+from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.items import Item
+from jupyter_autotrain.capture.syntax.nodes import called, is_set, keywords_of, root_name
+from jupyter_autotrain.capture.syntax.scopes import Function, own_names
 
 _CHANGING = frozenset({
     "add", "append", "appendleft", "clear", "discard", "eval", "extend", "fit", "fit_transform", "insert",
@@ -19,7 +22,7 @@ _OF_FIRST_ARGUMENT = frozenset({"delattr", "heappop", "heappush", "insort", "nex
 
 
 class Mutations:
-    """Reads code, and the functions and methods that it uses, for objects that it changes.
+    """A reader of code, with the functions and methods that it uses, for objects that it changes.
 
     Args:
         code: The code.
@@ -36,35 +39,35 @@ class Mutations:
         self._known: dict[Function, set[str]] = {}
 
     def names(self) -> set[str]:
-        """The module-level names whose objects are changed."""
+        """Return the module-level names whose objects are changed."""
         return {name for body in self._bodies for name in self._in(body, frozenset())}
 
     def _in(self, node: ast.AST, local: frozenset[str]) -> Iterator[str]:
-        """The names changed at or below a node, those of functions' own variables left out."""
+        """Yield the names changed at or below a node, without those of functions' own variables."""
         if isinstance(node, Function | ast.Lambda):
-            local |= _own_names(node)
+            local |= own_names(node)
         yield from (name for name in self._by(node) if name not in local)
         for inner in ast.iter_child_nodes(node):
             yield from self._in(inner, local)
 
     def _by(self, node: ast.AST) -> Iterator[str]:
-        """The names changed by this very statement or call."""
+        """Yield the names changed by this very statement or call."""
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             yield node.target.id
         elif isinstance(node, ast.Call):
             yield from self._by_call(node)
-        elif isinstance(node, ast.Attribute | ast.Subscript) and not isinstance(node.ctx, ast.Load):
-            yield from _root(node)
+        elif is_set(node):
+            yield _root(node)
 
     def _by_call(self, call: ast.Call) -> Iterator[str]:
-        name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+        name = called(call)
         in_place = name.endswith("_") and not name.endswith("__")
         if call.args and (in_place or name in _OF_FIRST_ARGUMENT):
-            yield from _root(call.args[0])
+            yield _root(call.args[0])
         if isinstance(call.func, ast.Attribute):
-            owner = list(_root(call.func.value))
-            if in_place or _is_asked_to(call) or any(self._changes_itself(one, name) for one in owner):
-                yield from owner
+            owner = _root(call.func.value)
+            if in_place or _is_asked_to(call) or self._changes_itself(owner, name):
+                yield owner
         elif name in self._functions:
             yield from self._through(self._functions[name], call)
 
@@ -77,7 +80,7 @@ class Mutations:
         return method in _CHANGING and (library, method) not in _GIVES_NEW
 
     def _method(self, kind: type, method: str) -> Function | None:
-        """The notebook's own text of a method, or nothing."""
+        """Return the notebook's own text of a method, or nothing."""
         for parent in kind.__mro__:
             body = self._classes[parent.__name__].body if parent.__name__ in self._classes else []
             for node in body:
@@ -86,45 +89,99 @@ class Mutations:
         return None
 
     def _through(self, function: Function, call: ast.Call) -> Iterator[str]:
-        """The arguments that a function changes."""
+        """Yield the names of the arguments that a function changes."""
         changed = self._changed_by(function)
         parameters = _parameters(function)
         given = [*zip(parameters, call.args, strict=False), *((word.arg, word.value) for word in call.keywords)]
         for parameter, argument in given:
             if parameter in changed:
-                yield from _root(argument)
+                yield _root(argument)
 
     def _changed_by(self, function: Function) -> set[str]:
-        """The parameters that a function changes."""
+        """Return the parameters that a function changes."""
         if function not in self._known:
             self._known[function] = set()  # for a function that calls itself
             parameters = frozenset(_parameters(function))
-            local = _own_names(function) - parameters
+            local = frozenset(own_names(function) - parameters)
             found = {name for node in ast.iter_child_nodes(function) for name in self._in(node, local)}
             self._known[function] = found & parameters
         return self._known[function]
 
 
-def _root(node: ast.expr) -> Iterator[str]:
-    """The name that an expression such as `a.b["c"]` starts from."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Starred):
-        node = node.value
-    if isinstance(node, ast.Name):
-        yield node.id
+def _root(node: ast.AST) -> str:
+    """Return the name that an expression such as `a.b["c"]` starts from, or ""."""
+    return root_name(node, through_calls=False)
 
 
 def _is_asked_to(call: ast.Call) -> bool:
-    """Whether it passes `inplace=True`."""
-    given = [word.value for word in call.keywords if word.arg == "inplace"]
-    return any(isinstance(value, ast.Constant) and value.value is True for value in given)
+    """Tell whether a call passes `inplace=True`."""
+    return any(isinstance(value, ast.Constant) and value.value is True for value in keywords_of(call, "inplace"))
 
 
 def _parameters(function: Function) -> list[str]:
-    """In the order of the arguments of a call."""
+    """Return the parameters in the order of the arguments of a call."""
     return [one.arg for one in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)]
 
 
-def _own_names(function: Function | ast.Lambda) -> frozenset[str]:
-    """Parameters and what the body binds."""
-    body = [function.body] if isinstance(function, ast.Lambda) else function.body
-    return frozenset(arguments_of(function) | bound_by(body))
+# Captured objects that the cell changes in place: the trial changes copies, the notebook's own stay as they were
+
+
+_SHOWN = 6
+_UNCHANGEABLE = (int, float, complex, str, bytes, tuple, frozenset, range, type, type(None))
+
+
+def find(
+    code: ast.Module, items: Iterable[Item], namespace: Mapping[str, object], returns: Collection[str]
+) -> list[Difference]:
+    """Return one difference that names all captured variables that the cell changes.
+
+    The list is empty where there are none.
+
+    Found by reading the code: a change behind another name, or inside a library, is not seen.
+
+    Args:
+        code: The cell's own code.
+        items: What was captured.
+        namespace: The notebook's globals.
+        returns: Names that come back anyway.
+    """
+    items = list(items)
+    written = [ast.parse(item.text) for item in items if item.how == "source"]
+    values = {item.name: namespace.get(item.name) for item in items if item.how == "data"}
+    changed = {name for name in Mutations(code, written, namespace).names() if _can_change(name, values)}
+    changed |= _trained([values[name] for name in changed], values)
+    names = sorted(changed - set(returns))
+    if not names:
+        return []
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return [Difference(DifferenceKind.COPIED, f"{', '.join(names[:_SHOWN])}{more}: {_meaning(one=len(names) == 1)}")]
+
+
+def _meaning(*, one: bool) -> str:
+    if one:
+        return "the trial changes a copy; this one here stays as it is (`returns:` brings it back)"
+    return "the trial changes copies; these here stay as they are (`returns:` brings them back)"
+
+
+def _can_change(name: str, values: Mapping[str, object]) -> bool:
+    return name in values and not looking.is_kind(values[name], _UNCHANGEABLE)
+
+
+def _trained(changed: Iterable[object], values: Mapping[str, object]) -> set[str]:
+    """Return the names of models whose parameters a changed optimizer holds."""
+    groups = [group for value in changed for group in _groups(value)]
+    held = {id(parameter) for group in groups for parameter in group.get("params", ())}
+    return {name for name, value in values.items() if not held.isdisjoint(_held_parameters(value))}
+
+
+def _groups(optimizer: object) -> list[dict[str, list[object]]]:
+    found = looking.own_attributes(optimizer).get("param_groups")
+    return found if isinstance(found, list) else []
+
+
+def _held_parameters(module: object) -> Iterator[int]:
+    """Yield the identities of a PyTorch module's parameters, read from its own dictionaries."""
+    own = looking.own_attributes(module)
+    yield from (id(parameter) for _, parameter in looking.items(own.get("_parameters")))
+    for _, inner in looking.items(own.get("_modules")):
+        yield from _held_parameters(inner)

@@ -6,19 +6,19 @@ import ast
 import inspect
 import os
 import types
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Number
 
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
-from jupyter_autotrain.capture.script import place
-from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
-from jupyter_autotrain.core.trial_names import MEMBERS, TRIAL, TRIAL_ONLY
+from jupyter_autotrain.capture.script import TrialScript
+from jupyter_autotrain.capture.syntax.scopes import Function, own_names
+from jupyter_autotrain.core.spec import MEMBERS, TRIAL, TRIAL_ONLY
 from jupyter_autotrain.errors import CaptureError
 
-_OURS = ("jupyter_autotrain.worker.", "IPython.core.display")
+_OURS = ("jupyter_autotrain.agent.", "IPython.core.display")
 _PLAIN = (Number, str, bytes, types.NoneType, list, tuple, dict, set, frozenset, range, os.PathLike, Enum)
 _CALLED = frozenset({"display", "report", "should_stop"})
 _ATTRIBUTES: Mapping[str, frozenset[str]] = {
@@ -43,17 +43,20 @@ class NameConflict:
 
     @property
     def what(self) -> str:
-        """What the notebook means by it, for people."""
+        """The notebook's meaning of the name, for people."""
         return f"the notebook's ({described(self.value)}{f' from {self.origin}' if self.origin else ''})"
 
 
 def is_notebooks(name: str, namespace: Mapping[str, object]) -> bool:
-    """Whether the notebook binds `name` to something other than what the trial has under it."""
+    """Tell whether the notebook binds `name` to something other than what the trial has under it."""
     return name in namespace and not str(looking.attribute(namespace[name], "__module__")).startswith(_OURS)
 
 
 def clash(value: object, origin: str) -> str:
-    """What the notebook binds a searched name to; "" for a plain value, such as a number: that is its default."""
+    """Return the meaning of a searched name in the notebook.
+
+    It is "" for a plain value, such as a number, which is the name's default.
+    """
     shape = looking.attribute(value, "shape")
     if isinstance(value, _PLAIN) or (isinstance(shape, tuple) and not shape):
         return ""
@@ -61,7 +64,7 @@ def clash(value: object, origin: str) -> str:
 
 
 def described(value: object) -> str:
-    """The kind of a value, with its article."""
+    """Return the kind of a value, with its article."""
     if isinstance(value, types.ModuleType):
         return "a module"
     if isinstance(value, type):
@@ -71,12 +74,12 @@ def described(value: object) -> str:
 
 
 def way_to(name: str, *, trial_is_free: bool) -> str:
-    """How a cell reaches the trial's `name` although the notebook has one."""
+    """Return the way in which a cell reaches the trial's `name` although the notebook has one."""
     return f"trial.{name}" if trial_is_free and name != TRIAL else f"at.{name}"
 
 
 def differences(conflicts: Sequence[NameConflict], *, trial_is_free: bool) -> list[Difference]:
-    """One line for each name."""
+    """Return one difference for each name."""
     return [
         Difference(DifferenceKind.RENAMED, _line(one, trial_is_free=trial_is_free))
         for one in sorted(conflicts, key=lambda one: one.name)
@@ -106,18 +109,12 @@ def unused(bound: Sequence[str], items: Collection[str], script: str) -> list[Di
 
 
 def refuse_meant_as_the_trials(
-    script: ast.Module,
-    source_map: Sequence[str],
-    conflicts: Sequence[NameConflict],
-    parameters: Collection[str],
-    *,
-    trial_is_free: bool,
+    script: TrialScript, conflicts: Sequence[NameConflict], parameters: Collection[str], *, trial_is_free: bool
 ) -> None:
     """Refuse code that plainly means the trial's name where the notebook's cannot be meant.
 
     Args:
         script: The script.
-        source_map: For each of its lines "cell label:line", or "".
         conflicts: The names that stay the notebook's.
         parameters: Names of the search space.
         trial_is_free: Whether `trial` itself is the trial's.
@@ -127,14 +124,16 @@ def refuse_meant_as_the_trials(
     """
     attributes = {**_ATTRIBUTES, "params": frozenset(parameters)}
     for one in conflicts:
-        uses = _NameUses(one.name)
-        uses.visit(script)
-        wrong = [call for call in uses.calls if one.name in _CALLED and not _may_call(one.value, call)]
-        read = [use for use in uses.attributes if use.attr in attributes.get(one.name, ())]
-        wrong_attributes = [use for use in read if not _has(one.value, use.attr)]
-        for node in (*wrong, *wrong_attributes):
-            written = f"calls {one.name}(...)" if wrong else f"uses {ast.unparse(node)}"
-            raise _meant(one, written, place(source_map, node.lineno), trial_is_free=trial_is_free)
+        known = attributes.get(one.name, frozenset())
+        for node in _uses(script.tree, one.name):
+            written = ""
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name == one.name and name in _CALLED:
+                    written = "" if _may_call(one.value, node) else f"calls {name}(...)"
+                case ast.Attribute(value=ast.Name(id=name), attr=attr, ctx=ast.Load()) if name == one.name:
+                    written = "" if attr not in known or _has(one.value, attr) else f"uses {name}.{attr}"
+            if written:
+                raise _meant(one, written, script.place(node.lineno), trial_is_free=trial_is_free)
 
 
 def _meant(one: NameConflict, written: str, where: str, *, trial_is_free: bool) -> CaptureError:
@@ -148,7 +147,7 @@ def _meant(one: NameConflict, written: str, where: str, *, trial_is_free: bool) 
 
 
 def _may_call(value: object, call: ast.Call) -> bool:
-    """Whether a call fits a value; True where that is not known."""
+    """Tell whether a call fits a value; True where that is not known."""
     if not callable(value):
         return False
     unknown = any(isinstance(part, ast.Starred) for part in call.args)
@@ -173,40 +172,11 @@ def _has(value: object, attribute: str) -> bool:
         return True
 
 
-class _NameUses(ast.NodeVisitor):
-    """The calls and attributes of one global name.
-
-    Args:
-        name: The name.
-    """
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.calls: list[ast.Call] = []
-        self.attributes: list[ast.Attribute] = []
-
-    def visit_FunctionDef(self, node: Function | ast.Lambda) -> None:
-        """Leave out functions that bind the name themselves."""
-        body = [node.body] if isinstance(node, ast.Lambda) else node.body
-        if self.name not in arguments_of(node) | bound_by(body):
-            self.generic_visit(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        """As any function."""
-        self.visit_FunctionDef(node)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        """As any function."""
-        self.visit_FunctionDef(node)
-
-    def visit_Call(self, node: ast.Call) -> None:
-        """Keep calls of the name."""
-        if isinstance(node.func, ast.Name) and node.func.id == self.name:
-            self.calls.append(node)
-        self.generic_visit(node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> None:
-        """Keep attributes of the name that are read."""
-        if isinstance(node.value, ast.Name) and node.value.id == self.name and isinstance(node.ctx, ast.Load):
-            self.attributes.append(node)
-        self.generic_visit(node)
+def _uses(node: ast.AST, name: str) -> Iterator[ast.expr]:
+    """Yield the expressions of some code in which a name is the global one."""
+    if isinstance(node, Function | ast.Lambda) and name in own_names(node):
+        return
+    if isinstance(node, ast.expr):
+        yield node
+    for part in ast.iter_child_nodes(node):
+        yield from _uses(part, name)

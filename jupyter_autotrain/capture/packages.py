@@ -10,8 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from jupyter_autotrain.agent.environments.python_environment import PythonPackage
 from jupyter_autotrain.capture.files import modules
-from jupyter_autotrain.core.python_environment import PythonPackage
 
 _OURS = "jupyter_autotrain"  # it travels by itself
 _MOST_REMEMBERED = 4096
@@ -19,7 +19,7 @@ _FolderTimes = tuple[tuple[str, int], ...]
 
 
 def find(tree: ast.AST, files: Mapping[str, Path], in_data: Collection[str]) -> tuple[PythonPackage, ...]:
-    """The distributions, in alphabetical order.
+    """Return the distributions, in alphabetical order.
 
     A module that the cell imports and that is not installed here needs none: it fails, or is not imported, here too.
 
@@ -58,7 +58,10 @@ def _packages(names: Iterable[str], in_data: Collection[str]) -> tuple[PythonPac
 
 
 def _folder_times() -> _FolderTimes:
-    """The search path, and when each of its folders changed last: an installation changes it."""
+    """Return the folders of the search path, and when each changed last.
+
+    An installation changes its folder.
+    """
     times = []
     for folder in dict.fromkeys(sys.path):
         try:
@@ -70,7 +73,7 @@ def _folder_times() -> _FolderTimes:
 
 @lru_cache(maxsize=_MOST_REMEMBERED)
 def _distribution(module: str, times: _FolderTimes) -> tuple[str, str] | None:
-    """Name and version of the distribution that brings a module; None where none does."""
+    """Return name and version of the distribution that brings a module; None where none does."""
     top, _, rest = module.partition(".")
     named = _named_like(top)
     if named is not None:
@@ -83,7 +86,10 @@ def _distribution(module: str, times: _FolderTimes) -> tuple[str, str] | None:
 
 
 def _named_like(top: str) -> tuple[str, str] | None:
-    """Most modules are called as their distribution: this spares reading the records of all that is installed."""
+    """Return name and version of the distribution that is named like a module.
+
+    Most are; this spares reading the records of all that is installed.
+    """
     try:
         distribution = importlib.metadata.distribution(top)
     except (importlib.metadata.PackageNotFoundError, ValueError):
@@ -100,13 +106,13 @@ def _name_and_version(distribution: importlib.metadata.Distribution) -> tuple[st
 
 @lru_cache(maxsize=_MOST_REMEMBERED)
 def _owners(top: str, times: _FolderTimes) -> list[importlib.metadata.Distribution]:
-    """All distributions that bring a part of a top-level module."""
+    """Return all distributions that bring a part of a top-level module."""
     folders = [folder for folder, _ in times]
     return [one for one in importlib.metadata.distributions(path=folders) if _records(one, top)]
 
 
 def _records(distribution: importlib.metadata.Distribution, module: str) -> bool:
-    """Whether a distribution's list of files has a module or package."""
+    """Tell whether a distribution's list of files has a module or package."""
     record = "\n" + (distribution.read_text("RECORD") or distribution.read_text("installed-files.txt") or "")
     place = module.replace(".", "/")
     return any(f"\n{place}{end}" in record for end in ("/", *importlib.machinery.all_suffixes()))

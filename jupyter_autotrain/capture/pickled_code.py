@@ -6,9 +6,10 @@ import ast
 import copy
 import linecache
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 
+from jupyter_autotrain.capture.script import TrialScript
 from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.capture.syntax.scopes import Function
 
@@ -26,32 +27,16 @@ class PickledDefinition:
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class TrialText:
-    """The code of a trial, to be read: the script, and below it the definitions that its data holds.
-
-    Attributes:
-        tree: All of it.
-        source_map: For each of its lines "cell label:line", or "".
-    """
-
-    tree: ast.Module
-    source_map: tuple[str, ...]
-
-
-def appended(
-    script: ast.Module, source_map: Sequence[str], found: Iterable[PickledDefinition], cells: Sequence[Cell]
-) -> TrialText:
+def appended(script: TrialScript, found: Iterable[PickledDefinition], cells: Sequence[Cell]) -> TrialScript:
     """Put definitions below a script, with the places that they come from.
 
     Args:
         script: The script.
-        source_map: For each of its lines "cell label:line", or "".
         found: The definitions.
         cells: The executed cells.
     """
-    body = list(script.body)
-    places = list(source_map)
+    body = list(script.tree.body)
+    places = list(script.source_map)
     for one in found:
         node = copy.deepcopy(one.node)
         if isinstance(node, Function | ast.ClassDef):
@@ -59,7 +44,7 @@ def appended(
         label = _label(one, cells)
         body.append(ast.increment_lineno(node, len(places) + 1 - node.lineno))
         places += [f"{label}:{one.node.lineno + index}" if label else "" for index in range(len(one.lines))]
-    return TrialText(ast.Module(body, []), tuple(places))
+    return replace(script, tree=ast.Module(body, []), source_map=tuple(places))
 
 
 def trees(codes: Iterable[CodeType]) -> list[ast.Module]:

@@ -1,22 +1,27 @@
-"""What stops a capture, in words: names that do not exist, that mean two things, that cannot travel or are too big."""
+"""The reasons that stop a capture: names that are absent or ambiguous, values that cannot travel or are too big."""
 
 from __future__ import annotations
 
+import ast
 import builtins
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.capture.limits import tree
 from jupyter_autotrain.capture.name_conflicts import NameConflict
-from jupyter_autotrain.capture.sizes import tree
 from jupyter_autotrain.capture.slice import Slice
-from jupyter_autotrain.capture.values import autograd
-from jupyter_autotrain.capture.values.pickles import PickledValues
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.core.trial_names import DATA
+from jupyter_autotrain.capture.syntax.history import Binding, History
+from jupyter_autotrain.capture.values.data import PickledValues
+from jupyter_autotrain.capture.values.unpicklable import COMPUTED, name_in
+from jupyter_autotrain.core.spec import DATA
+from jupyter_autotrain.core.text_format import closest_match, count, cut
 from jupyter_autotrain.errors import CaptureError
 
 _SHOWN = 3
+_NODES_AT_MOST = 10_000
+_WIDTH = 60
 
 
 def raise_first(slice_: Slice, limit_bytes: int) -> None:
@@ -43,7 +48,7 @@ def raise_first(slice_: Slice, limit_bytes: int) -> None:
 
 
 def _missing(slice_: Slice) -> CaptureError:
-    known = sorted({*slice_.namespace, *dir(builtins), *slice_.provided.names, *slice_.parameters})
+    known = sorted({*slice_.namespace, *dir(builtins), *slice_.provided.names, *slice_.options.parameters})
     lines = []
     for name, user in sorted(slice_.absent.missing.items()):
         near = closest_match(name, [k for k in known if not k.startswith("_")], cutoff=0.7)
@@ -75,9 +80,9 @@ def _clashing(slice_: Slice) -> CaptureError:
 
 
 def _refused(slice_: Slice) -> CaptureError:
-    known = slice_.namespace, slice_.history
-    refused = {path: autograd.with_advice(why, path, *known) for path, why in sorted(slice_.values.refused.items())}
-    lines = [f"  {path}{_from(slice_, path)}: {why}" for path, why in refused.items()]
+    lines = []
+    for path, why in sorted(slice_.values.refused.items()):
+        lines.append(f"  {path}{_from(slice_, path)}: {_with_advice(why, path, slice_.history)}")
     return CaptureError(
         f"{count(len(lines), 'name')} that this cell uses cannot travel to a trial:\n{_listed(lines)}",
         "Functions, classes, modules and plain data can.",
@@ -86,7 +91,7 @@ def _refused(slice_: Slice) -> CaptureError:
 
 
 def _from(slice_: Slice, path: str) -> str:
-    item = slice_.items.get(path.partition("[")[0].partition(".")[0])
+    item = slice_.items.get(name_in(path))
     return f" ({item.origin})" if item and item.origin else ""
 
 
@@ -110,3 +115,69 @@ def _listed(lines: Sequence[str]) -> str:
 
 def _verb(lines: Sequence[str], one: str, many: str) -> str:
     return one if len(lines) == 1 else many
+
+
+# Tensors that autograd computed: their graph cannot travel, so what made them must be moved into the cell
+
+
+def _with_advice(why: str, path: str, history: History) -> str:
+    """Say what such a tensor was computed from and what to move into the cell; other reasons stay as they are.
+
+    Args:
+        why: The reason.
+        path: How to reach the tensor, such as `losses[0]`.
+        history: What the notebook's cells bound.
+    """
+    if COMPUTED not in why:
+        return why
+    name = name_in(path)
+    value = history.values.get(name)
+    leaves = ", ".join(_leaves(value, history.values)) if name == path else ""
+    advice = _advice(history.last(name), whole=hasattr(value, "grad_fn"))
+    return f"{why.replace(COMPUTED, f'{COMPUTED} from {leaves}' if leaves else COMPUTED)}: {advice}"
+
+
+def _advice(binding: Binding | None, *, whole: bool) -> str:
+    """Return the advice: move the statement, where it seems to have computed the tensor."""
+    if binding is None or not (whole or _computes(binding.node)):
+        return "compute it inside the cell, or keep its .detach()"
+    return f"move `{cut(' '.join(binding.source.split()), _WIDTH)}` into the cell"
+
+
+def _computes(node: ast.AST) -> bool:
+    """Tell whether a statement calls something with arguments.
+
+    `out = model(x)` does, and `losses = []` does not.
+    """
+    return any(isinstance(part, ast.Call) and part.args for part in ast.walk(node))
+
+
+def _leaves(tensor: Any, namespace: Mapping[str, object]) -> list[str]:  # noqa: ANN401 - any value
+    """Return the notebook's names of the values that a tensor was computed from.
+
+    A module stands for its parameters.
+    """
+    names = dict(_named(namespace))
+    todo = [getattr(tensor, "grad_fn", None)]
+    seen = set[object]()
+    found = dict[str, None]()
+    while todo and len(seen) < _NODES_AT_MOST:
+        node = todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        leaf = getattr(node, "variable", None)
+        if id(leaf) in names:
+            found[names[id(leaf)]] = None
+        todo += [earlier for earlier, _ in node.next_functions]
+    return sorted(found)[:_SHOWN]
+
+
+def _named(namespace: Mapping[str, object]) -> Iterator[tuple[int, str]]:
+    torch = sys.modules["torch"]
+    for name, value in namespace.items():
+        if isinstance(value, torch.nn.Module):
+            yield from ((id(parameter), name) for parameter in value.parameters())
+    for name, value in namespace.items():
+        if isinstance(value, torch.Tensor) and not name.startswith("_"):
+            yield id(value), name

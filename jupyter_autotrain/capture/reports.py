@@ -1,9 +1,8 @@
-"""Which metrics a script reports, by static analysis."""
+"""The metrics that a script reports, found by static analysis."""
 
 from __future__ import annotations
 
 import ast
-import copy
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,20 +11,23 @@ from pathlib import Path
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.name_conflicts import NameConflict
-from jupyter_autotrain.capture.script import place as script_place
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.capture.script import TrialScript
+from jupyter_autotrain.capture.syntax.nodes import written_text
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import CaptureError
 
 _NAME = "report"
 _PACKAGE = "jupyter_autotrain"
+_API = f"{_PACKAGE}.agent.ranks.api"
 _RUNS_TEXT = frozenset({"__import__", "eval", "exec", "system"})
 _RUNS_PROGRAMS = frozenset({"importlib", "runpy", "subprocess"})
+_STAND_INS = frozenset({"nni", "ray", "wandb"})  # report by calls of their own
 _SHOWN = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What is reported.
+    """The metrics that are reported.
 
     Attributes:
         names: Metric -> the place of its first report, such as "this cell, line 4".
@@ -41,8 +43,7 @@ class Reports:
 
 
 def find(
-    script: ast.Module,
-    source_map: Sequence[str],
+    script: TrialScript,
     files: Mapping[str, Path],
     data: Iterable[bytes] = (),
     conflicts: Sequence[NameConflict] = (),
@@ -51,26 +52,21 @@ def find(
 
     Args:
         script: The script.
-        source_map: For each of its lines "cell label:line", or "".
         files: The files that travel with it.
         data: The pickles that travel with it; they may hold code.
         conflicts: The trial's names that are the notebook's in the script.
     """
     notebooks = {one.name: one.what for one in conflicts}
-    script = _NotebookNames(frozenset(notebooks)).visit(copy.deepcopy(script)) if notebooks else script
-    names: dict[str, str] = {}
-    trees = [(script, ""), *_modules(files)]
-    complete = not any(_NAME.encode() in content for content in data)
-    for tree, file in trees:
-        complete = complete and not _hides(tree)
-        for call in _calls(tree):
-            place = f"{file}, line {call.lineno}" if file else script_place(source_map, call.lineno)
-            for metric in _metrics(call):
-                complete = complete and metric is not None
-                if metric is not None:
-                    names.setdefault(metric, place)
-    tops = {name.partition(".")[0] for tree, _ in trees for name in modules.imported(tree)}
-    return Reports(names, complete, frozenset(tops), notebooks.get(_NAME, ""))
+    codes = [_Code(script.tree, "", frozenset(notebooks)), *_modules(files)]
+    is_hidden = any(map(_hides, codes)) or any(_NAME.encode() in content for content in data)
+    names: dict[str | None, str] = {}
+    for code in codes:
+        for metric, place in code.metrics(script):
+            names.setdefault(metric, place)
+    known = {metric: place for metric, place in names.items() if metric is not None}
+    tops = {name.partition(".")[0] for code in codes for name in modules.imported(code.tree)}
+    complete = not is_hidden and len(known) == len(names)
+    return Reports(known, complete, frozenset(tops), notebooks.get(_NAME, ""))
 
 
 def check(reports: Reports, objective: str) -> None:
@@ -85,7 +81,7 @@ def check(reports: Reports, objective: str) -> None:
     """
     if not objective or not reports.complete or objective in reports.names:
         return
-    if any(_reports_by_itself(top) for top in reports.imports):
+    if _STAND_INS & reports.imports or any(_reports_by_itself(top) for top in reports.imports):
         return
     if reports.notebooks:
         raise _notebooks(reports, objective)
@@ -116,82 +112,60 @@ def _notebooks(reports: Reports, objective: str) -> CaptureError:
     )
 
 
-class _NotebookNames(ast.NodeTransformer):
-    """Gives other names to what is the notebook's, so that it is not mistaken for the trial's.
+@dataclass(frozen=True, slots=True)
+class _Code:
+    """Code that may report.
 
-    Args:
-        taken: The names.
+    Attributes:
+        tree: The code.
+        file: The module that it is; "" for the script.
+        taken: The trial's names that are the notebook's in it.
     """
 
-    def __init__(self, taken: frozenset[str]) -> None:
-        self.taken = taken
+    tree: ast.Module
+    file: str = ""
+    taken: frozenset[str] = frozenset()
 
-    def _renamed(self, name: str) -> str:
-        return f"{name} of the notebook" if name in self.taken else name
+    def calls(self) -> list[ast.Call]:
+        """Return the calls of the trial's `report`."""
+        return [node for node in ast.walk(self.tree) if isinstance(node, ast.Call) and self.names(node.func)]
 
-    def visit_Name(self, node: ast.Name) -> ast.AST:
-        node.id = self._renamed(node.id)
-        return node
+    def metrics(self, script: TrialScript) -> Iterator[tuple[str | None, str]]:
+        """Yield the metrics that the calls name, each with its place; None for those known only at run time."""
+        for call in self.calls():
+            place = f"{self.file}, line {call.lineno}" if self.file else script.place(call.lineno)
+            yield from ((metric, place) for metric in _metrics(call))
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        node.name = self._renamed(node.name)
-        return self.generic_visit(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:
-        node.name = self._renamed(node.name)
-        return self.generic_visit(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
-        node.name = self._renamed(node.name)
-        return self.generic_visit(node)
-
-    def visit_alias(self, node: ast.alias) -> ast.AST:
-        node.asname = self._renamed(node.asname or node.name)
-        return node
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
-        if isinstance(node.value, ast.Name) and node.value.id in self.taken:
-            node.attr = f"{node.attr} of the notebook"
-        return self.generic_visit(node)
-
-    def visit_Call(self, node: ast.Call) -> ast.AST:
-        if isinstance(node.func, ast.Name) and node.func.id == "__autotrain_data__":
-            node.args = []
-        return self.generic_visit(node)
+    def names(self, node: ast.AST) -> bool:
+        """Tell whether an expression is `report` or `anything.report`, and the trial's."""
+        match node:
+            case ast.Name(id=name):
+                return name == _NAME and name not in self.taken
+            case ast.Attribute(value=owner, attr=name):
+                return name == _NAME and getattr(owner, "id", "") not in self.taken
+        return False
 
 
-def _modules(files: Mapping[str, Path]) -> Iterator[tuple[ast.Module, str]]:
-    """The modules among the files that may report."""
+def _modules(files: Mapping[str, Path]) -> Iterator[_Code]:
+    """Yield the modules among the files that may report."""
     for place, path in files.items():
         content = path.read_bytes() if place.endswith(".py") else b""
         if _NAME.encode() in content:
             try:
-                yield ast.parse(content), place
+                yield _Code(ast.parse(content), place)
             except (SyntaxError, ValueError):
                 continue  # it would fail in the trial too
 
 
-def _calls(tree: ast.Module) -> Iterator[ast.Call]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and _named(node.func):
-            yield node
-
-
-def _named(node: ast.AST) -> bool:
-    """Whether an expression is `report` or `anything.report`."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name == _NAME
-    return False
-
-
 def _metrics(call: ast.Call) -> Iterator[str | None]:
-    """The metrics that a call names; None for those that are known only at run time."""
+    """Yield the metrics that a call names, with None for those that are known only at run time."""
+    if len(call.args) == 2:
+        yield None  # as in Optuna: report(value, step)
     for keyword in call.keywords:
         if keyword.arg is not None:
             yield from [keyword.arg] if keyword.arg != "step" else []
         elif isinstance(keyword.value, ast.Dict):
-            yield from (_text(key) for key in keyword.value.keys)
+            yield from (written_text(key) or None for key in keyword.value.keys)
         elif isinstance(keyword.value, ast.Call) and isinstance(keyword.value.func, ast.Name):
             plain = keyword.value.func.id == "dict" and not keyword.value.args
             yield from _metrics(keyword.value) if plain else [None]
@@ -199,23 +173,29 @@ def _metrics(call: ast.Call) -> Iterator[str | None]:
             yield None
 
 
-def _text(key: ast.expr | None) -> str | None:
-    return key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else None
+def _hides(code: _Code) -> bool:
+    """Tell whether code may report in a way that its text does not show."""
+    called = {id(call.func) for call in code.calls()}
+    for node in ast.walk(code.tree):
+        is_kept = code.names(node) and id(node) not in called
+        if is_kept or _runs(node) or _is_told(node) or (_NAME not in code.taken and _binds(node)):
+            return True
+    return False
 
 
-def _hides(tree: ast.Module) -> bool:
-    """Whether code may report in a way that its text does not show."""
-    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    return any(_binds(node) or _runs(node) or (_named(node) and id(node) not in called) for node in ast.walk(tree))
+def _is_told(node: ast.AST) -> bool:
+    """Tell whether a parameter or a text is `report`."""
+    match node:
+        case ast.arg(arg=text) | ast.Constant(value=text):
+            return bool(text == _NAME)
+    return False
 
 
 def _binds(node: ast.AST) -> bool:
-    """Whether a definition, a parameter, an import or a text gives the name `report` to something."""
+    """Tell whether a definition or an import gives the name `report` to something."""
     match node:
         case ast.FunctionDef(name=text) | ast.AsyncFunctionDef(name=text) | ast.ClassDef(name=text):
             return text == _NAME
-        case ast.arg(arg=text) | ast.Constant(value=text):
-            return bool(text == _NAME)
         case ast.Import(names=names):
             return any(alias.asname == _NAME for alias in names)
         case ast.ImportFrom():
@@ -224,7 +204,7 @@ def _binds(node: ast.AST) -> bool:
 
 
 def _runs(node: ast.AST) -> bool:
-    """Whether code runs other code that cannot be seen."""
+    """Tell whether code runs other code that cannot be seen."""
     match node:
         case ast.Import(names=names):
             return any(alias.name.partition(".")[0] in _RUNS_PROGRAMS for alias in names)
@@ -243,10 +223,10 @@ def _imports_hidden(node: ast.ImportFrom) -> bool:
 
 
 def _reports_by_itself(top: str) -> bool:
-    """Whether a loaded package uses this one."""
+    """Tell whether a loaded package uses this one."""
     if top in {_PACKAGE, "__main__"} or top in sys.stdlib_module_names:
         return False
     own = sys.modules.get(_PACKAGE)
     loaded = [module for name, module in list(sys.modules.items()) if name == top or name.startswith(f"{top}.")]
     values = [value for module in loaded for value in list(getattr(module, "__dict__", {}).values())]
-    return any(value is own or looking.attribute(value, "__module__") == f"{_PACKAGE}.worker.api" for value in values)
+    return any(value is own or looking.attribute(value, "__module__") == _API for value in values)

@@ -1,4 +1,4 @@
-"""What a capture yields."""
+"""The result of a capture, and the table of it that is shown before submit."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.agent.environments.python_environment import PythonPackage
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.reports import Reports
-from jupyter_autotrain.core.python_environment import PythonPackage
 from jupyter_autotrain.core.spec import Bundle, CapturedName
+from jupyter_autotrain.core.table import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,5 +47,27 @@ class Capture:
 
     @property
     def bundle(self) -> Bundle:
-        """What is known of the bundle before it is written."""
+        """The part of the bundle that is known before it is written."""
         return Bundle(python_packages=self.packages, python_version=platform.python_version())
+
+
+# The table shown before submit: every captured name, from where, how it travels, how big, whether it is stale
+
+
+_HEAD = ("name", "travels as", "from", "size", "stale")
+_ORDER = ("parameter", "builtin", "import", "source", "data", "file")
+
+
+def table(capture: Capture) -> Table:
+    """Return the capture table: a row per name."""
+    rows = [_row(entry) for entry in sorted(capture.captured, key=_place)]
+    return Table(_HEAD, rows, right=("size",), more="" if rows else "The cell needs nothing of the notebook.")
+
+
+def _place(entry: CapturedName) -> tuple[int, str]:
+    return (_ORDER.index(entry.how) if entry.how in _ORDER else len(_ORDER)), entry.name
+
+
+def _row(entry: CapturedName) -> tuple[str, str, str, str, str]:
+    size = format_bytes(entry.size_bytes) if entry.how in {"data", "file"} else ""
+    return entry.name, entry.how, entry.origin, size, entry.stale

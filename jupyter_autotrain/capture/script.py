@@ -7,19 +7,36 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.syntax.editing import put, replaced
 from jupyter_autotrain.capture.syntax.history import futures_in, is_literal
+from jupyter_autotrain.capture.syntax.nodes import put, replaced
 
 THIS_CELL = "this cell"
 OWN_PLACE = "__autotrain_file__"
 
 
 @dataclass(frozen=True, slots=True)
-class AssembledScript:
-    """A script and its source map: for each line "label:line", or ""."""
+class TrialScript:
+    """The code that runs in a trial.
+
+    Attributes:
+        text: The script.
+        tree: The same, parsed; below it may stand the definitions that the data of the trial holds.
+        source_map: For each line of `tree` "cell label:line", or "".
+    """
 
     text: str
+    tree: ast.Module
     source_map: tuple[str, ...]
+
+    def label_and_line(self, line: int) -> tuple[str, str]:
+        """Return the cell that a line comes from, and its number there; "" where it comes from none."""
+        label, _, number = "".join(self.source_map[line - 1 : line]).rpartition(":")
+        return label, number
+
+    def place(self, line: int) -> str:
+        """Return the origin of a line, for people: "this cell, line 4"."""
+        label, number = self.label_and_line(line)
+        return f"{label}, line {number}" if label else f"line {line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +58,7 @@ class CapturedCode:
 
 def assemble(
     code: CapturedCode, items: Iterable[Item], futures: Collection[str], parameters: Collection[str]
-) -> AssembledScript:
+) -> TrialScript:
     """Write the script: futures, imports, definitions and data in order, then the cell's own code."""
     lines: list[tuple[str, str]] = []
     features = sorted({*futures, *futures_in(code.tree)})
@@ -52,34 +69,37 @@ def assemble(
         lines.append(("", ""))
     own = with_overrides(without_futures(code), parameters).rstrip("\n").split("\n")
     lines += [(line, f"{code.label}:{code.first_line + index}") for index, line in enumerate(own)]
-    text = "".join(f"{line}\n" for line, _ in lines)
-    return AssembledScript(with_own_place(text), tuple(origin for _, origin in lines))
-
-
-def place(source_map: Sequence[str], line: int) -> str:
-    """Where a line of the script comes from, for people: "this cell, line 4"."""
-    label, _, number = (source_map[line - 1] if line <= len(source_map) else "").rpartition(":")
-    return f"{label}, line {number}" if label else f"line {line}"
+    text = with_own_place("".join(f"{line}\n" for line, _ in lines))
+    return TrialScript(text, ast.parse(text), tuple(origin for _, origin in lines))
 
 
 def _preparation(items: Sequence[Item]) -> Iterator[tuple[str, str]]:
-    """The lines that bind every captured name; a blank line or two around definitions."""
+    """Yield the lines that bind every captured name, with a blank line or two around definitions."""
     written: set[str] = set()
     before = ""  # what kind of text precedes
     for item in items:
         if item.text in written:
             continue
         written.add(item.text)
-        multiline = "\n" in item.text and item.how == "source"
-        if before and (multiline or (before in {"block", "import"} and item.how != "import")):
-            yield from [("", "")] * (2 if multiline or before == "block" else 1)
+        kind = "block" if "\n" in item.text and item.how in {"setup", "source"} else item.how
+        yield from [("", "")] * _blank_lines(before, kind)
         for index, line in enumerate(item.text.split("\n")):
             yield line, f"{item.label}:{item.first_line + index}" if item.label else ""
-        before = "block" if multiline else item.how
+        before = kind
+
+
+def _blank_lines(before: str, kind: str) -> int:
+    """Return how many blank lines stand between two kinds of text."""
+    if before and "block" in {before, kind} and not (before == "block" and kind == "import"):
+        return 2
+    return int(before == "import" and kind != "import")
 
 
 def without_futures(code: CapturedCode) -> str:
-    """The code without its `from __future__` lines, which must come first in the script; other lines stay put."""
+    """Return the code without its `from __future__` lines, which must come first in the script.
+
+    Other lines stay put.
+    """
     lines = code.text.split("\n")
     for node in code.tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "__future__":
@@ -112,19 +132,13 @@ def with_own_place(text: str) -> str:
 
 
 def _literals(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement sets to literals: `a = 1`, `a: int = 1`, `a, b = 1, 2`."""
-    targets: Sequence[ast.expr]
-    if isinstance(node, ast.Assign) and len(node.targets) == 1:
-        targets = node.targets
-        values = [node.value]
-        if isinstance(targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
-            targets, values = targets[0].elts, node.value.elts
-    elif isinstance(node, ast.AnnAssign) and node.value is not None:
-        targets = [node.target]
-        values = [node.value]
-    else:
-        return
-    if len(targets) == len(values):
-        for target, value in zip(targets, values, strict=True):
-            if isinstance(target, ast.Name) and is_literal(value):
-                yield target.id, value
+    """Yield the names that a statement sets to literals: `a = 1`, `a: int = 1`, `a, b = 1, 2`."""
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    match node:
+        case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)) if len(targets) == len(values):
+            pairs = list(zip(targets, values, strict=True))
+        case ast.Assign(targets=[target], value=value) | ast.AnnAssign(target=target, value=ast.expr() as value):
+            pairs = [(target, value)]
+    for target, value in pairs:
+        if isinstance(target, ast.Name) and is_literal(value):
+            yield target.id, value

@@ -1,74 +1,87 @@
-"""From the names a cell needs to everything it needs: each name classified, in turn with what it uses."""
+"""The way from the names a cell needs to everything it needs: each name classified, in turn with those it uses."""
 
 from __future__ import annotations
 
 import ast
 import builtins
+import sys
 import types
-from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
+from dataclasses import dataclass
 
-from jupyter_autotrain.capture.absent_names import AbsentNames
-from jupyter_autotrain.capture.definitions import imports, kernel_only, sources, staleness
-from jupyter_autotrain.capture.definitions.rerun import Notebook
-from jupyter_autotrain.capture.differences import Difference, DifferenceKind
-from jupyter_autotrain.capture.internal_faults import refused_by_name
-from jupyter_autotrain.capture.items import EARLIEST, Item, data_item, import_item, in_order, source_item
-from jupyter_autotrain.capture.provided_names import ProvidedNames
+from jupyter_autotrain.capture import setup_cells
+from jupyter_autotrain.capture.definitions import as_data, imports, sources
+from jupyter_autotrain.capture.differences import Difference, not_carried
+from jupyter_autotrain.capture.items import EARLIEST, Item, bound_item, in_order, source_item
+from jupyter_autotrain.capture.looking import refused_by_name
+from jupyter_autotrain.capture.outside_names import AbsentNames, ProvidedNames, TextNames
 from jupyter_autotrain.capture.syntax.history import BindingKind, History
 from jupyter_autotrain.capture.syntax.names import Names, analyse
 from jupyter_autotrain.capture.syntax.scopes import is_special
-from jupyter_autotrain.capture.text_names import TextNames
-from jupyter_autotrain.capture.values import attributes
-from jupyter_autotrain.capture.values.pickles import PickledValues
+from jupyter_autotrain.capture.values.by_value import cached_in
+from jupyter_autotrain.capture.values.data import PickledValues
 from jupyter_autotrain.capture.values.stream import ByteBudget
+from jupyter_autotrain.capture.values.unpicklable import name_in
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderOptions:
+    """The header's options for trials.
+
+    Attributes:
+        parameters: Names of the search space.
+        seed: What they seed all random generators with, if anything.
+        trials: How many there will be.
+        variables: Names and patterns of environment variables.
+        has_data: Whether they find the paths of a section `data:`.
+        setup: The numbers of the cells that run first.
+    """
+
+    parameters: frozenset[str] = frozenset()
+    seed: int | None = None
+    trials: int = 1
+    variables: Collection[str] = ()
+    has_data: bool = False
+    setup: Collection[int] = ()
 
 
 class Slice:
     """The names a cell needs, and all they need, found by following them.
 
     Args:
-        namespace: The notebook's globals.
-        history: What its cells bound.
-        parameters: Names of the search space.
+        history: What the notebook's cells bound, and its globals.
+        options: What trials get by the header.
         by_value: Definitions that cannot be made again from source.
         budget: How much data may travel.
-        has_data: Whether the header has a section `data:`.
     """
 
-    def __init__(
-        self,
-        namespace: Mapping[str, object],
-        history: History,
-        *,
-        parameters: Collection[str] = (),
-        by_value: frozenset[str] = frozenset(),
-        budget: ByteBudget,
-        has_data: bool = False,
-    ) -> None:
+    def __init__(self, history: History, options: HeaderOptions, by_value: frozenset[str], budget: ByteBudget) -> None:
+        namespace = history.values
         self.namespace = namespace
         self.history = history
+        self.options = options
         self.by_value = by_value
-        self.parameters = frozenset(parameters)
-        self.home = str(namespace.get("__name__", "__main__"))
+        self.home = history.home
         self.items: dict[str, Item] = {}
         self.absent = AbsentNames()
-        self.provided = ProvidedNames(namespace, parameters, history, has_data=has_data)
+        self.provided = ProvidedNames(options.parameters, history, has_data=options.has_data)
         self.texts = TextNames()
-        self.attributes: dict[str, object] = {}
-        self.live: Mapping[str, object] = ChainMap(self.attributes, namespace)  # type: ignore[arg-type]  # only read
-        self.values = PickledValues(namespace, self.live, self.items, self._in_script, budget)
+        self.values = PickledValues(namespace, self.items, self._in_script, budget)
         self.differences: list[Difference] = []
         self.notes: list[str] = []
         self._rebound: set[str] = set()
         self._todo: list[str] = []
-        self._notebook = Notebook(namespace, history, self.home)
-        self._known = sources.by_identity(namespace, self.home)
+        self._made_first: dict[str, Item] = {}
+        self._known = sources.by_identity(history)
 
     def follow(self, names: Names) -> None:
         """Take in everything that some code needs."""
         self._rebound |= names.rebound
         self.absent.bind(names)
+        for item, defines in setup_cells.read(self.history, self.options.setup):
+            self._made_first |= dict.fromkeys(defines, item)
+            self.items[item.name] = item
+            self._use_of(item)
         self._use(names, "")
         self._follow()
 
@@ -95,7 +108,7 @@ class Slice:
         self._follow()
 
     def name_of(self, value: object) -> str:
-        """The name of one of the notebook's functions or classes; "" for other values."""
+        """Return the name of one of the notebook's functions or classes; "" for other values."""
         return self._known.get(id(value), "")
 
     def finish(self) -> None:
@@ -105,37 +118,47 @@ class Slice:
             text = (
                 f"{name}, which {user} reads, does not exist: a trial that comes to that line fails, as the cell would"
             )
-            self.differences.append(Difference(DifferenceKind.NOT_CARRIED, text, self.history.label_of(user)))
+            self.differences.append(not_carried(text, self.history.label_of(user)))
         for name, difference in self.texts.drop(self.values.refused, self.history.label_of):
             self.items.pop(name, None)
             self.values.pickles.pop(name, None)
             self.differences.append(difference)
         self._leave_rebound()
-        staleness.mark_rebound(self.items, self.history)
-        self.differences += attributes.emptied(self.items, self.live, self.values.pickles)
+        as_data.mark_rebound(self.items, self.history)
+        self.differences += self._emptied()
         if not (self.absent.missing or self.values.refused or self.values.too_big):
-            self.values.share()
+            self.values.write()
             self.differences += self.values.differences()
 
     def _leave_rebound(self) -> None:
         """Leave out what cannot travel and the code itself binds before it reads it, such as the loss of a loop."""
         needed = frozenset[str]().union(*(item.eager | item.deferred for item in self.items.values()))
         for path in list(self.values.refused):
-            name = path.partition("[")[0].partition(".")[0]
+            name = name_in(path)
             if name in self._rebound - needed:
                 del self.values.refused[path]
                 self.items.pop(name, None)
                 self.values.pickles.pop(name, None)
 
+    def _emptied(self) -> list[Difference]:
+        """Return the differences of functions that cache results: a trial computes them again."""
+        found = {name for pickled in self.values.pickles.values() for name in pickled.emptied}
+        defined = [name for name, item in self.items.items() if item.how == "source" and name in self.namespace]
+        found = found.union(*(cached_in(name, self.namespace[name]) for name in defined))
+        text = "what {} has cached; a trial computes it again"
+        return [not_carried(text.format(name)) for name in sorted(found)]
+
     def order(self) -> tuple[list[Item], frozenset[str]]:
-        """The items in the order the script binds them, and definitions that need each other in a circle."""
-        ordered, circle = in_order(self.items)
-        again = frozenset(name for name in circle if self.items[name].how == "source") | attributes.owners(circle)
-        if circle and not again:  # values that are made of each other: nothing of theirs can be called meanwhile
-            for name in circle:
-                self.items[name].called = frozenset()
+        """Return the items in the order the script binds them, and definitions that need each other in a circle."""
+        while True:
             ordered, circle = in_order(self.items)
-        return ordered, again
+            again = frozenset(name for name in circle if self.items[name].how == "source")
+            if again or not circle:
+                return ordered, again
+            if not any(self.items[name].called for name in circle):
+                raise RuntimeError(f"these names need each other: {', '.join(sorted(circle))}")
+            for name in circle:  # values that are made of each other: nothing of theirs can be called meanwhile
+                self.items[name].called = frozenset()
 
     # Following names
 
@@ -145,7 +168,7 @@ class Slice:
     def _use(self, names: Names, user: str) -> None:
         self.absent.use(names)
         self.differences += self.texts.use(names, self.history.label_of(user))
-        self.values.refused.update(kernel_only.waiting_for_input(names.called, self.namespace))
+        self.values.refused.update(as_data.waiting_for_input(names.called, self.namespace))
         self.provided.check_called(names.called)
         for name in sorted(names.needed | names.hints):
             if name in self.items or name in self._todo:
@@ -156,15 +179,15 @@ class Slice:
                 self.absent.note(name, user, names, is_method=isinstance(self.namespace.get(user), type))
 
     def _exists(self, name: str, *, hint: bool) -> bool:
-        if name in self.provided.names or name in self.parameters:
+        if name in self.provided.names or name in self.options.parameters:
             return True
+        last = self.history.last(name)
         if name not in self.namespace:
-            last = self.history.last(name)
             return name == "get_ipython" or (last is not None and hint and last.kind is BindingKind.IMPORT)
         value = self.namespace[name]
         if is_special(name):
             return name == self.home and isinstance(value, types.ModuleType)
-        if not self.history.bindings(name) and sources.is_shells_own(name, value):
+        if last is None and sources.is_shells_own(name, value):
             return False
         return not hint or isinstance(value, types.ModuleType | type) or sources.is_definition(value, self.home)
 
@@ -177,7 +200,11 @@ class Slice:
             return
         with refused_by_name(name):
             self.items[name] = (
-                self.provided.item(name) or self._imported(name) or self._defined(name) or self._plain(name)
+                self.provided.item(name)
+                or self._imported(name)
+                or self._defined_first(name)
+                or self._defined(name)
+                or self._plain(name)
             )
 
     # Imports
@@ -192,9 +219,9 @@ class Slice:
         line = imports.find(name, value, self.history)
         if line is None:
             return None
-        uses = analyse([line.binding.outer]) if line.binding and line.whole else analyse([])
+        uses = analyse([line.binding.outer]) if line.binding and line.whole else Names()
         self._use(uses, name)
-        return import_item(name, line.text, line.binding, uses)
+        return bound_item(name, "import", line.binding, line.text, uses=uses)
 
     def _conditional_import(self, name: str) -> Item | None:
         last = self.history.last(name)
@@ -203,9 +230,17 @@ class Slice:
         text = ast.get_source_segment(last.text, last.outer) or ast.unparse(last.outer)
         uses = analyse([last.outer])
         self._use(uses, name)
-        return import_item(name, text, last, uses)
+        return bound_item(name, "import", last, text, uses=uses)
 
     # Definitions
+
+    def _defined_first(self, name: str) -> Item | None:
+        """Return the item of a definition that a cell makes which runs first."""
+        first = self._made_first.get(name)
+        if first is None or not sources.is_definition(self.namespace.get(name), self.home):
+            return None
+        position = (first.position[0], sys.maxsize, 0)
+        return Item(name, "source", "", first.label, position=position, eager=frozenset({first.name}))
 
     def _defined(self, name: str) -> Item | None:
         value = self.namespace.get(name)
@@ -213,7 +248,7 @@ class Slice:
         decorated = last is not None and bool(getattr(last.node, "decorator_list", ())) and callable(value)
         if name in self.by_value or not (decorated or sources.is_definition(value, self.home)):
             return None
-        found = sources.find(name, value, self._notebook)
+        found = sources.find(name, value, self.history)
         if found is None:
             return self._alias(name, value)
         if found.unmakeable:
@@ -231,25 +266,17 @@ class Slice:
     def _source(self, name: str, found: sources.DefinitionSource) -> Item:
         names = self.history.names_of(found.binding)
         self._use(names, name)
-        return source_item(name, found.binding, found.stale, names, self._set_later(found))
-
-    def _set_later(self, found: sources.DefinitionSource) -> frozenset[str]:
-        """Add an item for each attribute that a definition has besides what its statement gives it."""
-        later, differences = attributes.items(found.attributes, found.binding)
-        self.differences += differences
-        self.attributes.update({path: value for path, value in found.attributes if path in later})
-        self.items.update(later)
-        return frozenset(later)
+        return source_item(name, found.binding, found.stale, names)
 
     # Data
 
     def _plain(self, name: str, stale: str = "") -> Item:
         binding = self.history.last(name)
         value = self.namespace.get(name)
-        if why := kernel_only.reason(name, value, is_bound=name in self.namespace):
+        if why := as_data.kernel_only(name, value, is_bound=name in self.namespace):
             self.values.refused[name] = why
-        stale = stale or staleness.reason(value, binding, self.namespace, self.history)
-        return data_item(name, binding, stale)
+        stale = stale or as_data.stale(value, binding, self.history)
+        return bound_item(name, "data", binding, stale=stale)
 
     def _in_script(self, value: object) -> str | None:
         name = self._known.get(id(value))
@@ -257,4 +284,4 @@ class Slice:
         if name is None or root in self.by_value:
             return None
         self._classify(root)
-        return name if self.items[root].how == "source" and name not in self.attributes else None
+        return name if self.items[root].how == "source" else None

@@ -27,7 +27,7 @@ class Params(dict[str, object]):
 
 
 class Report:
-    """Prints metrics, and writes them to `metrics.jsonl`."""
+    """A report that prints metrics and writes them to `metrics.jsonl`."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -44,14 +44,14 @@ class Report:
 
 
 class Checkpoint:
-    """Saves and loads the state of a run in `checkpoints/`."""
+    """A checkpoint that saves and loads the state of a run in `checkpoints/`."""
 
     def __init__(self, folder: Path) -> None:
         self.path = str(folder)
         self._saved = -1
 
     def save(self, obj: object, step: int | None = None) -> str:
-        """Save an object by pickle; gives the file's path."""
+        """Save an object by pickle, and return the file's path."""
         self._saved = self._saved + 1 if step is None else int(step)
         path = Path(self.path, f"step-{self._saved:012d}.pkl")
         path.parent.mkdir(exist_ok=True)

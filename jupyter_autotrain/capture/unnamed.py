@@ -12,7 +12,9 @@ from pathlib import Path
 from jupyter_autotrain.capture.definitions import sources
 from jupyter_autotrain.capture.slice import Slice
 
+_BYTES = (bytes, bytearray, mmap.mmap)
 _LISTS = b"__subclasses__"
+_MAIN = re.compile(rb"__main__\.")
 _PATH = re.compile(rb"\b__main__\.([A-Za-z_]\w*)", re.ASCII)
 _PICKLES = (b"\x80", b"PK")
 """What a pickle begins with, and an archive of torch."""
@@ -26,13 +28,15 @@ def reached(code: str, slice_: Slice) -> set[str]:
         code: The cell's code.
         slice_: The captured names.
     """
-    texts = [code.encode(), *(item.text.encode() for item in slice_.items.values() if item.how == "source")]
-    texts += [pickled.content for pickled in slice_.values.pickles.values()]
-    joined = b"\n".join(text for text in texts if b"__main__." in text)
-    paths = {path.decode() for path in _PATH.findall(joined)}
-    named = {path for path in paths if sources.is_definition(slice_.namespace.get(path), slice_.home)}
-    listed = _subclasses(slice_) if any(_LISTS in text for text in texts) else set[str]()
-    return (named | listed) - set(slice_.items)
+    texts = [item.text.encode() for item in slice_.items.values() if item.how == "source"]
+    texts += [code.encode(), *(pickled.content for pickled in slice_.values.pickles.values())]
+    names = set[str]()
+    for path in _PATH.findall(b"\n".join(filter(_MAIN.search, texts))):
+        if sources.is_definition(slice_.namespace.get(path.decode()), slice_.home):
+            names.add(path.decode())
+    if any(_LISTS in text for text in texts):
+        names |= _subclasses(slice_)
+    return names - set(slice_.items)
 
 
 def _subclasses(slice_: Slice) -> set[str]:
@@ -58,12 +62,15 @@ def in_pickles(files: Iterable[Path], slice_: Slice) -> set[str]:
     values = slice_.namespace.items()
     names = {name for name, value in values if sources.is_definition(value, slice_.home)} - set(slice_.items)
     captured = (slice_.namespace.get(name) for name in slice_.values.pickles)
-    contents = (value for value in captured if isinstance(value, bytes | bytearray))
     found = set[str]()
-    for content in chain(contents, _contents(files)):
-        if content[:2].startswith(_PICKLES) and content.find(slice_.home.encode(), 0, _READ_BYTES) >= 0:
-            found |= {name for name in names if content.find(name.encode(), 0, _READ_BYTES) >= 0}
+    for content in chain(captured, _contents(files)):
+        if isinstance(content, _BYTES) and content[:2].startswith(_PICKLES) and _has(content, slice_.home):
+            found |= {name for name in names if _has(content, name)}
     return found
+
+
+def _has(content: bytes | bytearray | mmap.mmap, name: str) -> bool:
+    return content.find(name.encode(), 0, _READ_BYTES) >= 0
 
 
 def _contents(files: Iterable[Path]) -> Iterator[mmap.mmap]:

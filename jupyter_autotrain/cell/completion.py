@@ -65,7 +65,7 @@ def match(
 
 
 def _backends_here() -> Mapping[str, str]:
-    """The backends that a cell run now could name, and where each is defined."""
+    """Return the backends that a cell run now could name, and where each is defined."""
     return header_context(Path.cwd(), os.environ).profiles()[0].origins()
 
 
@@ -91,11 +91,13 @@ def _cell_names(token: str) -> SimpleMatcherResult:
 
 
 def _result(matches: Mapping[str, str], fragment: str, *, suppress: bool) -> SimpleMatcherResult:
-    """What IPython takes, and shows beside each text: what it means, in a few words."""
+    """Return what IPython takes, and shows beside each text: what it means, in a few words."""
     # JupyterLab gives each completion one line, and would break this one.
-    titles = {text: title.replace(" ", "\N{NO-BREAK SPACE}") for text, title in matches.items()}
+    completions: list[SimpleCompletion] = []
+    for text, title in matches.items():
+        completions.append(SimpleCompletion(text, type=title.replace(" ", "\N{NO-BREAK SPACE}")))
     return {
-        "completions": [SimpleCompletion(text, type=title) for text, title in titles.items()],
+        "completions": completions,
         "matched_fragment": fragment,
         "suppress": suppress,
         "ordered": True,

@@ -1,6 +1,6 @@
 """`%%autotrain` and `%autotrain VERB`: the entry point from a notebook.
 
-Environment, folder and clock are read here and passed on.
+Variables, folder and clock are read here and passed on.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
-from jupyter_autotrain.cell import notebook, preview, submission
-from jupyter_autotrain.cell.notice import notice
-from jupyter_autotrain.cell.progress import progress
-from jupyter_autotrain.cell.submission import CellSubmission, Draft
+from jupyter_autotrain.cell import notebook, planning, preview, submission
+from jupyter_autotrain.cell.preview import notice, progress
+from jupyter_autotrain.cell.rehearsing import rehearsal_of
+from jupyter_autotrain.cell.submission import CellDraft
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.rerun import Dialogue
+from jupyter_autotrain.client.submission import Submitted, submit_draft
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs import CommandContext, Presentable
 
@@ -58,6 +59,8 @@ class AutotrainMagics(Magics):
         command = self._command()
         try:
             draft = self._read(command, line, cell)
+            if draft.parsed.flags.rehearse:
+                draft = rehearsal_of(draft)
             submitted = None if _is_preview(draft) else self._submit(command, draft)
         except KeyboardInterrupt:
             raise SubmissionInterrupted from None
@@ -67,16 +70,24 @@ class AutotrainMagics(Magics):
         self._show(submitted.experiment)
         if submitted.earlier is not None:
             widgets.show_collapsed(submitted.earlier)
-        if draft.parsed.flags.wait:
+        if draft.parsed.flags.wait or draft.parsed.flags.rehearse:
             verbs.follow(command, submitted.experiment)
+        if draft.parsed.flags.rehearse:
+            command.write(submitted.experiment.logs())
 
-    def _read(self, command: CommandContext, line: str, cell: str) -> Draft:
+    def _read(self, command: CommandContext, line: str, cell: str) -> CellDraft:
         with progress(self.shell, ()) as shown:
             return submission.read(
-                self.shell, line, cell, cwd=command.cwd, environ=command.environ, progress=shown.captured
+                self.shell,
+                line,
+                cell,
+                cwd=command.cwd,
+                environ=command.environ,
+                planner=partial(verbs.make_plan, command),
+                progress=shown.captured,
             )
 
-    def _submit(self, command: CommandContext, draft: Draft) -> CellSubmission:
+    def _submit(self, command: CommandContext, draft: CellDraft) -> Submitted:
         shown: list[Callable[[], None]] = []
 
         def show(part: Callable[[], None]) -> None:
@@ -90,16 +101,19 @@ class AutotrainMagics(Magics):
             show(partial(command.present, found))
         for note in preview.notes(draft):
             write(f"{note}\n")
-        plan = _plan(command, draft, write)
-        return submission.submit(draft, command.home, write, input, progress(self.shell, shown), plan)
+        kept = None
+        if draft.plan is not None:
+            write(f"{planning.headline(draft.plan, used=draft.runs_plan)}\n")
+            kept = planning.kept_plan(draft.plan)
+        return submit_draft(draft, command.home, Dialogue(write, input), progress(self.shell, shown), kept)
 
-    def _preview(self, command: CommandContext, draft: Draft) -> None:
+    def _preview(self, command: CommandContext, draft: CellDraft) -> None:
         if not draft.parsed.flags.dry_run:
             command.write(preview.check(draft, command.home))
             return
         command.write(preview.dry_run(draft, command.home))
-        if request := submission.plan_request(draft):
-            verbs.show_plan(command, request)
+        if draft.plan is not None:
+            command.show_plan(draft.plan)
 
     def _command(self) -> CommandContext:
         environ = dict(os.environ)
@@ -147,18 +161,7 @@ class AutotrainMagics(Magics):
         self.shell.user_ns[name] = value
 
 
-def _plan(command: CommandContext, draft: Draft, write: Callable[[str], object]) -> JsonObject | None:
-    """The plan of the header's `parallel:`, to be kept with the experiment; tells what it comes to."""
-    request = submission.plan_request(draft)
-    if request is None:
-        return None
-    plan = verbs.make_plan(command, request)
-    headline = repr(plan).partition("\n")[0]
-    write(f"Planned: {headline}. The plan is kept with the experiment; the cell itself runs as it is written.\n")
-    return submission.kept_plan(plan)
-
-
-def _is_preview(draft: Draft) -> bool:
+def _is_preview(draft: CellDraft) -> bool:
     return draft.parsed.flags.check or draft.parsed.flags.dry_run
 
 

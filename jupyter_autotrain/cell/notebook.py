@@ -9,8 +9,8 @@ from pathlib import Path
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain.capture import Cell
-from jupyter_autotrain.client.origin import of_notebook
-from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.client.lookup import of_notebook
+from jupyter_autotrain.core.spec import Origin
 
 _HISTORY_NAMES = re.compile(r"_{1,3}|_\d+|_i{1,3}|_i\d+|In|Out|_[iod]h")
 _OUTPUTS = re.compile(r"\b(?:Out|_oh)\b(?:\s*\[\s*(?P<number>\d+)\s*\])?")
@@ -34,15 +34,20 @@ def namespace(shell: InteractiveShell, code: str) -> Mapping[str, object]:
         code: The code that reads the names; `Out` holds only the results that it or an earlier cell reads.
     """
     hidden = shell.user_ns_hidden
-    users = {name: value for name, value in shell.user_ns.items() if name not in hidden or hidden[name] is not value}
-    history = {name: value for name, value in shell.user_ns.items() if _HISTORY_NAMES.fullmatch(name)}
+    users: dict[str, object] = {}
+    history: dict[str, object] = {}
+    for name, value in shell.user_ns.items():
+        if name not in hidden or hidden[name] is not value:
+            users[name] = value
+        if _HISTORY_NAMES.fullmatch(name):
+            history[name] = value
     if history.get("Out") is history.get("_oh"):
         history["Out"] = history["_oh"] = _read_outputs(shell, code)
     return {"__name__": shell.user_module.__name__, **history, **users}  # the user's value replaces IPython's
 
 
 def _read_outputs(shell: InteractiveShell, code: str) -> dict[int, object]:
-    """The results of earlier cells that code reads by constant numbers; all of them where it computes a number."""
+    """Get the results of earlier cells that code reads by constant numbers; all of them where it computes a number."""
     outputs: dict[int, object] = shell.user_ns["_oh"]
     sources = "\n".join([code, *(cell.source for cell in executed_cells(shell))])
     numbers = [int(found["number"] or -1) for found in _OUTPUTS.finditer(sources)]
@@ -57,6 +62,6 @@ def origin(shell: InteractiveShell, environ: Mapping[str, str]) -> Origin:
 
 
 def name(where: Origin) -> str:
-    """A default experiment name: the notebook's file name where the front end gives it, else `cell`."""
+    """Return a default experiment name: the notebook's file name where the front end gives it, else `cell`."""
     stem = Path(where.notebook).stem
     return stem if stem and stem.count("-") != 4 else "cell"

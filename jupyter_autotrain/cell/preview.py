@@ -1,21 +1,99 @@
-"""What is printed instead of sending a cell: `--check` and `--dry-run`."""
+"""The texts that a cell prints before it is sent or instead: the notice, progress, `--check` and `--dry-run`."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
 from typing import Final
 
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.display import clear_output, display
+
 from jupyter_autotrain import capture
-from jupyter_autotrain.cell.submission import Draft
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environment import held_back
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.agent.terminal import printable
+from jupyter_autotrain.capture import Capture
 from jupyter_autotrain.client.check import check as check_backend
 from jupyter_autotrain.client.check import preview
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.client.submission import Draft
+from jupyter_autotrain.client.waiting import Progress, in_terminal
 from jupyter_autotrain.core.backend import Submission
-from jupyter_autotrain.core.environment import held_back
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import count
+
+_PROVIDED: Final = frozenset({"builtin", "parameter"})
+_MAX_DIFFERENCES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A list of what travels with a cell, and of what differs from running it here.
+
+    Attributes:
+        line: Counts and sizes.
+        table: Each name with how it travels.
+        differences: The list as text; "" when nothing differs.
+    """
+
+    line: str
+    table: Table
+    differences: str
+
+    def text(self) -> str:
+        """Return the line, and what differs below it."""
+        return "\n".join(filter(None, [f"{self.line} (all of it: --dry-run)", self.differences]))
+
+    def html(self) -> str:
+        """Return the line, which opens to the table and to what differs."""
+        differences = f"<pre>{escape(printable(self.differences))}</pre>" if self.differences else ""
+        return f"<details><summary>{escape(self.line)}</summary>{self.table.html()}{differences}</details>"
+
+
+def notice(captured: Capture) -> Notice | None:
+    """Return the notice of a capture; None for a cell that needs nothing of the notebook and runs as it does here."""
+    names = [entry for entry in captured.captured if entry.how not in _PROVIDED]
+    if not names and not captured.differences:
+        return None
+    size_bytes = sum(entry.size_bytes for entry in names)
+    sized = f", {format_bytes(size_bytes)}" if size_bytes else ""
+    differing = f"; {count(len(captured.differences), 'difference')}" if captured.differences else ""
+    line = f"Travels: {count(len(names), 'name')}{sized}{differing}"
+    listed = capture.format_differences(captured.differences, rows=_MAX_DIFFERENCES)
+    return Notice(line, capture.table(captured), listed)
+
+
+_ID = "autotrain-progress"
+
+
+def progress(shell: InteractiveShell, shown_before: Sequence[Callable[[], None]]) -> Progress:
+    """Get a line in the cell's output that leaves nothing in the notebook; in a terminal, a line that is overwritten.
+
+    Args:
+        shell: Where the cell runs.
+        shown_before: Each shows a part of the cell's output again, which is removed together with the line.
+    """
+    if not hasattr(shell, "kernel"):
+        return in_terminal(sys.stdout)
+    shown: list[str] = []
+
+    def show(text: str) -> None:
+        content = {"text/plain": text}
+        display(content, raw=True, display_id=_ID, update=bool(shown))  # type: ignore[no-untyped-call]  # IPython has no types here
+        shown.append(text)
+
+    def clear() -> None:
+        clear_output()  # type: ignore[no-untyped-call]  # the same
+        for show_again in shown_before:
+            show_again()
+
+    return Progress(show, clear)
+
 
 _MAX_LINES: Final = 80
 _KINDS: Final = (("import", "import"), ("source", "definition"), ("data", "variable"), ("file", "file"))
@@ -23,7 +101,7 @@ _SIZED: Final = frozenset({"data", "file"})
 
 
 def check(draft: Draft, home: Home) -> str:
-    """Whether the cell can be sent, what is sent with it, and what differs from running it here.
+    """Return whether the cell can be sent, what is sent with it, and what differs from running it here.
 
     Raises:
         BackendUnavailableError: The backend cannot do what the header asks.
@@ -37,7 +115,7 @@ def check(draft: Draft, home: Home) -> str:
 
 
 def dry_run(draft: Draft, home: Home) -> str:
-    """What would be sent: the capture table, the script, and what the backend would receive."""
+    """Return what would be sent: the capture table, the script, and what the backend would receive."""
     spec = draft.spec()
     rendered = preview(spec, home)
     lines = draft.captured.script.splitlines()
@@ -56,15 +134,18 @@ def dry_run(draft: Draft, home: Home) -> str:
 
 
 def _files(rendered: Submission) -> str:
-    """What the backend would be given to read, such as a job's script or manifests."""
-    texts = [f"--- {name}\n{text}\n" for name, text in rendered.files.items() if name != wire.TRIAL_FILE]
+    """Return what the backend would be given to read, such as a job's script or manifests."""
+    texts: list[str] = []
+    for name, text in rendered.files.items():
+        if name != wire.TRIAL_FILE:
+            texts.append(f"--- {name}\n{text}\n")
     return "".join(texts)
 
 
 def _data_lines(draft: Draft) -> str:
-    """What `data:` names, one line each."""
+    """Return what `data:` names, one line each."""
     lines = []
-    for name, entry in draft.parsed.header.data.items():
+    for name, entry in draft.header.data.items():
         if entry.url is not None:
             lines.append(f"data.{name}  fetched from {entry.url}, where trials run\n")
         elif entry.path is not None:
@@ -75,15 +156,15 @@ def _data_lines(draft: Draft) -> str:
 
 
 def _travels(draft: Draft) -> str:
-    """Counts and sizes, in one line."""
+    """Return counts and sizes, in one line."""
     counts: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for entry in draft.captured.captured:
         counts[entry.how] += 1
         sizes[entry.how] += entry.size_bytes
     parts = ["the cell"]
-    if draft.parsed.header.data:
-        parts.append(f"what `data:` names ({', '.join(draft.parsed.header.data)}; sent once per content)")
+    if draft.header.data:
+        parts.append(f"what `data:` names ({', '.join(draft.header.data)}; sent once per content)")
     for how, noun in _KINDS:
         if counts[how]:
             size = f" ({format_bytes(sizes[how])})" if how in _SIZED else ""
@@ -94,7 +175,7 @@ def _travels(draft: Draft) -> str:
 def notes(draft: Draft) -> Iterator[str]:
     """Yield what the user should know of a cell, such as variables that are held back, a line each."""
     yield from draft.captured.notes
-    header = draft.parsed.header
+    header = draft.header
     named = {*header.secrets, *header.env}
     names = ", ".join(name for name in held_back(draft.environ, header.pass_env) if name not in named)
     if names:

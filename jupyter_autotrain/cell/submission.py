@@ -1,63 +1,47 @@
-"""From the text of a cell to a running experiment."""
+"""From the text of a cell to a draft, which the pipeline of the client sends."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from IPython.core.interactiveshell import InteractiveShell
 
 from jupyter_autotrain import backends, capture, header
-from jupyter_autotrain.cell import notebook
-from jupyter_autotrain.client import Experiment, data_files
-from jupyter_autotrain.client.check import check
-from jupyter_autotrain.client.patience import Patience
-from jupyter_autotrain.client.progress import Progress
-from jupyter_autotrain.client.python_environment import with_requirements
-from jupyter_autotrain.client.rerun import Dialogue, before_rerun
-from jupyter_autotrain.client.send import send
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.verbs import PlanRequest
+from jupyter_autotrain.cell import notebook, planning
+from jupyter_autotrain.client.submission import Draft, capture_settings
 
 if TYPE_CHECKING:
     from jupyter_autotrain.parallel.plan import Plan
 
-_LIMITS: Final = capture.CaptureLimits()
-_GRAPH: Final = frozenset({"groups", "nodes", "edges", "tensors", "timeline"})
-
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A cell that is read and captured, not yet sent."""
+class CellDraft(Draft):
+    """The draft of a cell, with the cell taken apart.
+
+    Attributes:
+        parsed: The parts of the cell.
+        plan: The plan of its header; None without one.
+        runs_plan: Whether the cell runs it.
+    """
 
     parsed: header.ParsedCell
-    captured: capture.Capture
-    name: str
-    cwd: Path
-    environ: Mapping[str, str]
-    origin: Origin
-
-    def spec(self) -> ExperimentSpec:
-        """The spec of the experiment; its bundle is not written yet."""
-        header = self.parsed.header
-        spec = header.to_spec(bundle=self.captured.bundle, name=self.name, environ=self.environ)
-        return with_requirements(replace(spec, origin=self.origin), self.cwd)
+    plan: Plan | None
+    runs_plan: bool
 
 
-def read(
+def read(  # noqa: PLR0913 - the cell, where it is, and what its entry point gives
     shell: InteractiveShell,
     line: str,
     cell: str,
     *,
     cwd: Path,
     environ: Mapping[str, str],
+    planner: planning.Planner,
     progress: Callable[[int], object] | None = None,
-) -> Draft:
+) -> CellDraft:
     """Read the header and capture what the cell needs; nothing is stored.
 
     Args:
@@ -65,98 +49,28 @@ def read(
         line: The rest of the line after `%%autotrain`.
         cell: The lines below.
         cwd: The notebook's folder.
-        environ: The environment.
+        environ: The variables of the kernel.
+        planner: Makes the plan of a header with `parallel:`.
         progress: Called with the bytes of data captured so far.
 
     Raises:
         HeaderError: With all faults of the header.
         CaptureError: Something the cell needs cannot be sent, or nothing reports its objective.
         ShipError: The files are too many or too big.
+        AutotrainError: There is no plan as the header asks for it.
     """
     parsed = header.parse_cell(line, cell, backends.header_context(cwd, environ))
-    ship = parsed.header.ship
+    names = notebook.namespace(shell, parsed.code)
+    plan = planning.cell_plan(parsed.header, names, planner)
     captured = capture.capture(
         parsed.code,
-        notebook.namespace(shell, parsed.code),
+        names if plan is None else {**names, planning.NAME: plan},
         notebook.executed_cells(shell),
-        parameters=frozenset(parsed.header.search),
-        ship=ship.patterns,
-        cwd=cwd,
-        limits=replace(_LIMITS, files=ship.limits.files, file_bytes=ship.limits.size),
         first_line=parsed.code_line,
-        not_secrets=parsed.header.not_secrets,
-        returns=parsed.header.returns,
         progress=progress,
-        seed=parsed.header.seed,
-        trials=parsed.header.trial_count,
-        variables=parsed.header.variables,
-        data=parsed.header.data_paths,
+        **capture_settings(parsed.header, cwd),
     )
-    capture.check_reports(captured.reports, parsed.header.objective.metric if parsed.header.objective else "")
     origin = notebook.origin(shell, environ)
-    return Draft(parsed, captured, parsed.header.name or notebook.name(origin), cwd, environ, origin)
-
-
-@dataclass(frozen=True, slots=True)
-class CellSubmission:
-    """A submitted experiment, and an earlier run of its cell that still runs."""
-
-    experiment: Experiment
-    earlier: Experiment | None
-
-
-def submit(
-    draft: Draft,
-    home: Home,
-    say: Callable[[str], object],
-    ask: Callable[[str], str],
-    progress: Progress,
-    plan: JsonObject | None = None,
-) -> CellSubmission:
-    """Send a draft; when this returns, the experiment is on disk.
-
-    Args:
-        draft: The cell.
-        home: Where to keep it.
-        say: Prints what is wrong with a backend, and what happens to an earlier run of the cell.
-        ask: Asks the user whether to stop it.
-        progress: Shows how much has been written.
-        plan: What `kept_plan` gives; kept with the experiment.
-
-    Raises:
-        StoreError: It cannot be stored; then nothing was started.
-        BackendUnavailableError: The backend cannot run it.
-    """
-    patience = Patience()
-    checked = check(draft.spec(), home, patience=patience)
-    spec = checked.spec
-    for note in checked.notes:
-        say(f"{note}\n")
-    earlier = before_rerun(home, spec, draft.environ, draft.parsed.header.on_rerun, Dialogue(say, ask), patience)
-    with progress:
-        spec, data = data_files.read(home, spec, draft.cwd, progress)
-        experiment = send(
-            home, spec, lambda folder: _write_bundle(draft, folder, progress.written, plan), draft.environ, data
-        )
-    return CellSubmission(experiment, earlier)
-
-
-def _write_bundle(
-    draft: Draft, folder: Path, progress: Callable[[int, int], object], plan: JsonObject | None
-) -> Bundle:
-    return capture.write_bundle(draft.captured, folder, progress, cwd=str(draft.cwd), plan=plan)
-
-
-def kept_plan(plan: Plan) -> JsonObject:
-    """What is kept of a plan: figures, ways beside it and code; not the graph, which grows with the model."""
-    return {name: value for name, value in plan.view().items() if name not in _GRAPH}
-
-
-def plan_request(draft: Draft) -> PlanRequest | None:
-    """The plan that the header's `parallel:` describes; None without one."""
-    section = draft.parsed.header.parallel
-    if section is None:
-        return None
-    return PlanRequest(
-        section.model, section.inputs, section.cluster, section.mode, section.search, section.memory_limit
-    )
+    name = parsed.header.name or notebook.name(origin)
+    runs_plan = plan is not None and planning.check_used(plan, parsed.header, names, captured)
+    return CellDraft(parsed.header, captured, name, origin, cwd, environ, parsed, plan, runs_plan)

@@ -1,4 +1,4 @@
-"""Following experiments, and submitting them: `submitting` (or the `cell` package above) → `check` → `send` → store.
+"""Following experiments, and submitting them: `submitting` (or the cell) → `submission` → `check` → `send` → store.
 
 Names that need the header and the capture are imported from their modules, so that following loads neither.
 """

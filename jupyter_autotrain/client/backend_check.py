@@ -5,20 +5,21 @@ from __future__ import annotations
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 from jupyter_autotrain import backends, capture
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.backend_check import CheckableBackend, CheckStep, SteppedBackend, StepTimer
+from jupyter_autotrain.core.capabilities import LeftoverBackend, TrialFilesBackend
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.leftovers import LeftoverBackend, TrialFilesBackend
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, NodePlacement, Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _CODE = "report(step=1, answer=42)\n"
@@ -53,10 +54,17 @@ def check_backend(
         except AutotrainError as error:
             yield timer.refused(error)
             return
-        try:
+        with closing(backend):
             yield from _RoundTrip(backend, profile, Home(Path(folder)), should_stop).steps(nodes)
-        finally:
-            backend.close()
+
+
+def _until_bad(steps: Iterable[CheckStep]) -> Generator[CheckStep, None, bool]:
+    """Yield steps up to the first that failed; give whether none did."""
+    for step in steps:
+        yield step
+        if not step.is_good:
+            return False
+    return True
 
 
 class _RoundTrip:
@@ -75,19 +83,14 @@ class _RoundTrip:
         """All steps of all nodes."""
         own = self._backend if isinstance(self._backend, CheckableBackend) else None
         names = nodes or (own.node_names() if own else ())
-        if own is None:
-            stepped = self._backend if isinstance(self._backend, SteppedBackend) else None
-            for step in stepped.check_steps() if stepped else self._probe():
-                yield step
-                if not step.is_good:
-                    return
+        if own is None and not (yield from _until_bad(self._steps_of_all())):
+            return
         for node in names or [""]:
-            can_run = True
-            for step in own.check_node(node) if own else ():
-                yield step
-                can_run = can_run and step.is_good
-            if can_run:
+            if own is None or (yield from _until_bad(own.check_node(node))):
                 yield from self._trial(node, own)
+
+    def _steps_of_all(self) -> Iterator[CheckStep]:
+        return self._backend.check_steps() if isinstance(self._backend, SteppedBackend) else self._probe()
 
     def _probe(self) -> Iterator[CheckStep]:
         timer = StepTimer("")
@@ -106,7 +109,7 @@ class _RoundTrip:
         yield timer.done(f"nodes: {', '.join(node.name for node in found) or 'none'}; GPUs: {gpus}")
 
     def _trial(self, node: str, own: CheckableBackend | None) -> Iterator[CheckStep]:
-        """A tiny trial, from its bundle to its metric; nothing of it is left."""
+        """Yield a tiny trial, from its bundle to its metric; nothing of it is left."""
         timer = StepTimer(node)
         ref = None
         try:
@@ -121,11 +124,7 @@ class _RoundTrip:
             ref = self._backend.submit(trial, placement, {})
             status = self._ended(ref)
             if status.state is not TrialState.SUCCEEDED:
-                raise BackendError(
-                    f"It is {status.state}: {status.doubt or status.reason or 'no reason is known'}",
-                    "A trial that succeeds.",
-                    self._last_words(ref) or "Run a cell there and look at %autotrain logs.",
-                )
+                raise self._failure(status)
             yield timer.done("started, ran and ended")
             timer.begin("metric back")
             self._read_metric(ref)
@@ -161,6 +160,13 @@ class _RoundTrip:
             time.sleep(_POLL_S)
         return status
 
+    def _failure(self, status: JobStatus) -> BackendError:
+        return BackendError(
+            f"It is {status.state}: {status.doubt or status.reason or 'no reason is known'}",
+            "A trial that succeeds.",
+            self._last_words(status.ref) or "Run a cell there and look at %autotrain logs.",
+        )
+
     def _read_metric(self, ref: JobRef) -> None:
         deadline_s = time.monotonic() + _METRIC_S
         while _METRIC not in (chunk := self._backend.read([Cursor(ref, wire.METRICS, 0)])[0]).data:
@@ -191,7 +197,7 @@ class _RoundTrip:
         return timer.done("nothing of it is left: no process, no object, no folder")
 
     def _objects(self) -> frozenset[str]:
-        """The objects of the check's home at its place, and what is nobody's there."""
+        """Return the objects of the check's home at its place, and what is nobody's there."""
         try:
             return frozenset(self._backend.leftovers(()) if isinstance(self._backend, LeftoverBackend) else ())
         except BackendError as error:

@@ -1,15 +1,26 @@
-"""Checks of a spec before it is submitted: whether its backends can run it, and what the first would receive."""
+"""Checks of a spec before it is submitted: whether its backends can run it, and what the first would receive.
+
+What was found when a distant backend was checked for a cell: for some minutes it need not be asked again. A file in
+the home, so that all notebooks know it; only success is remembered.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import time
 from collections.abc import Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Final
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.client import manager_client, python_environment, requirements
-from jupyter_autotrain.client.check_memory import CheckMemory
-from jupyter_autotrain.client.patience import CELL_S, Patience
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import to_json
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.client import manager_client, requirements
+from jupyter_autotrain.client.waiting import CELL_S, Patience
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import Backend, BackendContext, Probe, Submission
 from jupyter_autotrain.core.backend_check import TrialCheckingBackend
@@ -17,8 +28,48 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError, DataError
+
+_KNOWN_S: Final = 600.0
+
+
+class CheckMemory:
+    """Of one profile, and of all that a spec needs there.
+
+    Args:
+        home: Where it is kept; nothing is where there is no home yet.
+        choice: The profile, with what the spec sets for it.
+        spec: What is to be submitted.
+    """
+
+    def __init__(self, home: Home, choice: BackendChoice, spec: ExperimentSpec) -> None:
+        bundle = spec.bundle
+        known = (choice.options, spec.python_environment, bundle.python_packages, bundle.python_version)
+        asked = [choice.profile.key, sorted(requirements.paths(spec)), *(to_json(one) for one in known)]
+        content = json.dumps(asked, sort_keys=True)
+        self._home = home
+        self._path = home.checks / hashlib.sha256(content.encode()).hexdigest()[:24]
+
+    def recall(self) -> list[str] | None:
+        """Return the differences that were found; None where it has to be checked."""
+        try:
+            age_s = time.time() - self._path.stat().st_mtime
+            lines = json.loads(self._path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return [str(line) for line in lines] if 0.0 <= age_s < _KNOWN_S else None
+
+    def keep(self, differences: list[str]) -> None:
+        """Remember a check that found nothing wrong."""
+        with suppress(OSError):  # then it is checked again
+            if self._home.root.exists():
+                self._path.parent.mkdir(mode=0o700, exist_ok=True)
+                wire.write_atomically(str(self._path), json.dumps(differences).encode())
+
+    def forget(self) -> None:
+        """Remember nothing of it."""
+        with suppress(OSError):
+            self._path.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +88,7 @@ class CheckedSpec:
 
 @dataclass(frozen=True, slots=True)
 class _Finding:
-    """What is wrong with a backend.
+    """The outcome of checking one backend.
 
     Attributes:
         missing: What it cannot do.
@@ -55,12 +106,16 @@ class _Finding:
     is_silent: bool = False
 
     @property
+    def name(self) -> str:
+        return self.choice.profile.name
+
+    @property
     def can_run(self) -> bool:
         return not self.missing and self.probe.usable and self.error is None and not self.is_silent
 
     @property
     def is_kept(self) -> bool:
-        """Whether it gets trials, now or when it can be used again."""
+        """Return whether it gets trials, now or when it can be used again."""
         return self.can_run or self.is_silent or not (self.missing or self.error or self.probe.is_lasting)
 
 
@@ -81,21 +136,25 @@ def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False, patience: P
         BackendUnavailableError: No backend can; names everything that is missing.
         DataError: What `data:` says is there already is nowhere.
     """
-    calls = [partial(_examine, spec, home, choice, afresh=afresh) for choice in spec.backends]
-    answers = zip(spec.backends, (patience or Patience()).ask(calls), strict=True)
-    findings = [finding or _Finding(choice, is_silent=True) for choice, finding in answers]
+    findings = _ask_all(spec, home, patience or Patience(), afresh=afresh)
     if not any(finding.can_run or finding.is_silent for finding in findings):
         raise _refusal(findings)
     kept = tuple(finding.choice for finding in findings if finding.is_kept)
-    notes = python_environment.notes(spec)
+    notes = requirements.notes(spec)
     for finding in findings:
         notes += finding.differences if finding.can_run else [_note(finding)]
     return CheckedSpec(replace(spec, backends=kept), tuple(notes))
 
 
+def _ask_all(spec: ExperimentSpec, home: Home, patience: Patience, *, afresh: bool) -> list[_Finding]:
+    """Ask all backends of a spec at the same time."""
+    calls = [partial(_examine, spec, home, choice, afresh=afresh) for choice in spec.backends]
+    answers = zip(spec.backends, patience.ask(calls), strict=True)
+    return [finding or _Finding(choice, is_silent=True) for choice, finding in answers]
+
+
 def _examine(spec: ExperimentSpec, home: Home, choice: BackendChoice, *, afresh: bool) -> _Finding:
-    backend = backends.create(choice.profile, BackendContext(home))
-    try:
+    with closing(backends.create(choice.profile, BackendContext(home))) as backend:
         if missing := tuple(requirements.missing(spec, backend)):
             return _Finding(choice, missing)
         if backend.capabilities.shares_home:
@@ -112,8 +171,6 @@ def _examine(spec: ExperimentSpec, home: Home, choice: BackendChoice, *, afresh:
         else:
             memory.forget()
         return finding
-    finally:
-        backend.close()
 
 
 def _ask(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) -> _Finding:
@@ -123,7 +180,7 @@ def _ask(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) -> _Find
     try:
         requirements.check_data(spec, backend)
         notes = list(_check_trial(spec, choice, backend))
-        return _Finding(choice, differences=notes + python_environment.check_packages(spec, backend))
+        return _Finding(choice, differences=notes + requirements.check_packages(spec, backend))
     except (DataError, BackendError) as error:
         return _Finding(choice, error=error)
 
@@ -140,7 +197,7 @@ def _first_trial(spec: ExperimentSpec) -> TrialSpec:
 
 
 def _note(finding: _Finding) -> str:
-    name = finding.choice.profile.name
+    name = finding.name
     if finding.is_silent:
         return (
             f"Backend {name!r} could not be asked: no answer within {CELL_S:g} s. "
@@ -163,30 +220,23 @@ def _refusal(findings: Sequence[_Finding]) -> AutotrainError:
     silent = [one for one in findings if not one.missing]
     if silent:
         return BackendUnavailableError(
-            " ".join(
-                f"The backend {one.choice.profile.name!r} cannot be used here: {one.probe.reason}" for one in silent
-            ),
+            " ".join(f"The backend {one.name!r} cannot be used here: {one.probe.reason}" for one in silent),
             "Expected a backend that can be used from here.",
             "See which are with '%autotrain backends', and why one is not with '%autotrain backends check NAME'.",
         )
     return BackendUnavailableError(
-        " ".join(
-            f"The backend {one.choice.profile.name!r} cannot do this: {'; '.join(one.missing)}." for one in findings
-        ),
+        " ".join(f"The backend {one.name!r} cannot do this: {'; '.join(one.missing)}." for one in findings),
         "The header may ask only for what its backend has.",
         "Remove these keys, or choose another backend ('%autotrain backends' lists what each can do).",
     )
 
 
 def preview(spec: ExperimentSpec, home: Home) -> Submission:
-    """What the backend would receive for the first trial; nothing is stored or started."""
+    """Return what the backend would receive for the first trial; nothing is stored or started."""
     profile = spec.backends[0].profile
 
     def render() -> Submission:
-        backend = backends.create(profile, BackendContext(home))
-        try:
+        with closing(backends.create(profile, BackendContext(home))) as backend:
             return backend.render(_first_trial(spec), Placement())
-        finally:
-            backend.close()
 
     return Patience().ask_one(profile.name, render)

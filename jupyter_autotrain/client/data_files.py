@@ -16,12 +16,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
-from jupyter_autotrain.client.progress import Progress
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.data import DataKind, DataSource
-from jupyter_autotrain.core.data_manifest import DataFile, DataManifest, digest, is_executable, signature
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import from_json, to_json
+from jupyter_autotrain.client.waiting import Progress
+from jupyter_autotrain.core.data import DataFile, DataKind, DataManifest, DataSource, digest, is_executable, signature
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import from_json, to_json
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import DataError
 
@@ -32,7 +31,7 @@ _LARGE_BYTES = 1 << 20  # below it, reading a file again is as fast as anything
 def read(
     home: Home, spec: ExperimentSpec, folder: Path, progress: Progress | None = None
 ) -> tuple[ExperimentSpec, dict[str, DataManifest]]:
-    """The spec with the digests of its data, and by name what each copied entry holds.
+    """Return the spec with the digests of its data, and by name what each copied entry holds.
 
     Args:
         home: Where digests are kept.
@@ -102,7 +101,7 @@ class _Reading:
         self._total_bytes = 0
 
     def manifest(self) -> DataManifest:
-        """What it holds now.
+        """Return what it holds now.
 
         Raises:
             OSError: Something cannot be read.
@@ -134,7 +133,7 @@ class _Reading:
             self._progress.read_data(self._read_bytes, self._total_bytes)
 
     def _known(self) -> dict[str, DataFile]:
-        """The files read before whose times are settled, by their full paths."""
+        """Return the files read before whose times are settled, by their full paths."""
         try:
             kept = from_json(DataManifest, json.loads(self._kept.read_bytes()))
             oldest_ns = kept.read_ns - _SETTLED_NS
@@ -153,7 +152,7 @@ def _is_known(path: Path, status: os.stat_result, known: dict[str, DataFile]) ->
 
 
 def _files(path: Path) -> Iterator[Path]:
-    """The files, sorted; a link counts as what it leads to.
+    """Yield the files, sorted; a link counts as what it leads to.
 
     Raises:
         OSError: Something there is neither a file nor a folder, or cannot be read.
@@ -162,15 +161,17 @@ def _files(path: Path) -> Iterator[Path]:
         yield path
         return
     for folder, _, names in _walk(path):
-        for file in (folder / name for name in sorted(names)):
-            _check_file(file)
-            yield file
+        for name in sorted(names):
+            _check_file(folder / name)
+            yield folder / name
 
 
 def _folders(path: Path) -> Iterator[Path]:
-    if path.is_dir():
-        yield path
-        yield from (folder / name for folder, names, _ in _walk(path) for name in sorted(names))
+    if not path.is_dir():
+        return
+    yield path
+    for folder, names, _ in _walk(path):
+        yield from map(folder.joinpath, sorted(names))
 
 
 def _walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:

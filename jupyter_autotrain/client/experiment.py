@@ -8,24 +8,24 @@ from functools import partial
 from typing import Final
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.agent.states import ExperimentState
+from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.backends import trial_files
-from jupyter_autotrain.client import manager_client, place_leftovers, stop_leftovers
-from jupyter_autotrain.client.drafts import discard
+from jupyter_autotrain.client import leftovers, manager_client
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
-from jupyter_autotrain.client.manager_guard import ManagerGuard
-from jupyter_autotrain.client.patience import Patience
+from jupyter_autotrain.client.manager_client import ManagerGuard
+from jupyter_autotrain.client.orphans import discard
 from jupyter_autotrain.client.stop_receipt import StopReceipt
-from jupyter_autotrain.client.waiting import wait_until
+from jupyter_autotrain.client.waiting import Patience, wait_until
 from jupyter_autotrain.core import display
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.core.notes import summarize_warnings
+from jupyter_autotrain.core.objective import pareto_front
 from jupyter_autotrain.core.records import ExperimentRecord, MetricPoint, TrialRecord, Trials
-from jupyter_autotrain.core.states import ExperimentState
 from jupyter_autotrain.core.text_format import number, trial_numbers
-from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns, Store
-from jupyter_autotrain.terminal import printable
 
 _ANSWERED_IN: Final = 0.8  # of the time that a client waits for the answer to a stop
 _ALL: Final = 1 << 62
@@ -68,6 +68,20 @@ class Experiment(ExperimentFiles, display.Displayable):
     def best(self) -> TrialRecord | None:
         """The trial with the best objective so far, whatever its state; None without an objective or any value."""
         return self.store.best_trial(self.id, self.record.spec.objective)
+
+    def pareto_front(self) -> Trials:
+        """Return the ended trials that no other beats in one objective without being worse in another, by number."""
+        objectives = self.record.spec.objectives
+        ended = [trial for trial in self.trials if trial.state.is_final]
+        values: dict[int, list[float]] = {trial.number: [] for trial in ended}
+        for objective in objectives:
+            for trial_number, (_, reported) in self.store.series(self.id, objective.metric).items():
+                value = objective.value(reported)
+                if trial_number in values and value is not None:
+                    values[trial_number].append(value)
+        whole = {key: found for key, found in values.items() if objectives and len(found) == len(objectives)}
+        front = set(pareto_front(objectives, whole))
+        return Trials(trial for trial in ended if trial.number in front)
 
     def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
         """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.
@@ -118,17 +132,28 @@ class Experiment(ExperimentFiles, display.Displayable):
             StoreError: There is no trial of such a number.
             ManagerError: The manager did not answer in time; the request stays.
         """
-        chosen = None if trials is None else [self.store.trial(self.id, number) for number in sorted(trials)]
-        name = self.name if chosen is None else f"{self.name}, {trial_numbers([trial.number for trial in chosen])}"
-        if self.state.is_final or (chosen is not None and all(trial.state.is_final for trial in chosen)):
-            return StopReceipt(name=name, note="it had ended before")
         args: dict[str, JsonValue] = {"grace_s": grace_s, "within_s": timeout_s * _ANSWERED_IN}
-        if chosen is not None:
-            args["trials"] = [trial.number for trial in chosen]
+        name = self.name
+        if trials is not None:
+            args["trials"] = sorted(trials)
+            name = f"{name}, {trial_numbers(sorted(trials))}"
+        if self._has_ended(trials):
+            return StopReceipt(name=name, note="it had ended before")
         result = self._ask("stop", args, timeout_s)
         ended = [self.store.trial(self.id, number) for number in from_json(tuple[int, ...], result.get("trials", []))]
-        left_there = stop_leftovers.sentences(self.name, ended, self.directory)
+        left_there = leftovers.sentences(self.name, ended, self.directory)
         return StopReceipt.of(name, result, self.warnings(most=3), left_there)
+
+    def _has_ended(self, trials: Collection[int] | None) -> bool:
+        """Tell whether it has ended, or these of its trials.
+
+        Raises:
+            StoreError: There is no trial of such a number.
+        """
+        if trials is None:
+            return self.state.is_final
+        states = [self.store.trial(self.id, number).state for number in sorted(trials)]
+        return self.state.is_final or all(state.is_final for state in states)
 
     def retry(self, timeout_s: float = 30.0) -> list[int]:
         """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
@@ -156,11 +181,11 @@ class Experiment(ExperimentFiles, display.Displayable):
 
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
-        return [printable(sentence) for sentence in manager.explain(self.store, self.home, self.record)]
+        return [*map(printable, manager.explain(self.store, self.home, self.record))]
 
     def warnings(self, most: int = 10) -> list[str]:
-        """What its trials warned of, such as refused reports: one sentence for each distinct text."""
-        return [printable(text) for text in summarize_warnings(self.store.notes(self.id), most)]
+        """Return what its trials warned of, such as refused reports: one sentence for each distinct text."""
+        return [*map(printable, summarize_warnings(self.store.notes(self.id), most))]
 
     def manager_fault(self) -> str:
         """Return why its manager does nothing now, "" where it works; one that is missing is started."""
@@ -195,11 +220,10 @@ class Experiment(ExperimentFiles, display.Displayable):
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
-        Patience().ask([partial(place_leftovers.remove_trials, self.home, places, self.id)])
+        Patience().ask([partial(leftovers.remove_trials, self.home, places, self.id)])
 
     def _secret_values(self) -> dict[str, str]:
-        spec = self.record.spec
-        names = (*spec.secrets, *(name for hook in spec.hooks for name in hook.variables))
+        names = self.record.spec.secret_names
         return {name: self._variables[name] for name in names if name in self._variables}
 
     def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
@@ -210,17 +234,15 @@ class Experiment(ExperimentFiles, display.Displayable):
         record = self.record
         best = self.best
         objective = record.spec.objective
-        ended = sum(count for state, count in record.counts.items() if state.is_final)
         remark = f" ({printable(record.remark)})" if record.remark else ""
-        text = (
-            f"<Experiment {printable(self.name)} {record.state}{remark}: {ended} of {record.spec.trials} trials ended"
-        )
+        ended = f"{record.ended} of {record.spec.trials} trials ended"
+        text = f"<Experiment {printable(self.name)} {record.state}{remark}: {ended}"
         if objective is not None and best is not None:
             text += f", best {objective.label} {number(best.value)} (trial {best.number}, {best.state})"
         return f"{text}>"
 
     def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
-        """The run card, for a caller that keeps what it gets."""
+        """Return the run card, for a caller that keeps what it gets."""
         return display.mime_bundle(self)
 
     def __eq__(self, other: object) -> bool:

@@ -6,15 +6,50 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.client import elsewhere, logs, outputs, returned_objects, trial_selection
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.client import logs, outputs
 from jupyter_autotrain.client.orphans import folder_bytes
 from jupyter_autotrain.client.outputs import Output
-from jupyter_autotrain.core import ranking, wire
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
+
+
+def trial_or_best(store: Store, record: ExperimentRecord, number: int | None) -> TrialRecord:
+    """Return the trial of that number; without one the best, else the newest that has begun.
+
+    Raises:
+        AutotrainError: There is no such trial.
+    """
+    if number is not None:
+        return store.trial(record.id, number)
+    return store.best_trial(record.id, record.spec.objective) or _newest(store, record)
+
+
+def trial_or_newest(store: Store, record: ExperimentRecord, number: int | None) -> TrialRecord:
+    """Return the trial of that number; without one the newest that has begun.
+
+    Raises:
+        AutotrainError: There is no such trial.
+    """
+    return _newest(store, record) if number is None else store.trial(record.id, number)
+
+
+def _newest(store: Store, record: ExperimentRecord) -> TrialRecord:
+    trials = store.trials(record.id)
+    if not trials:
+        raise AutotrainError(
+            f"{record.label} has no trial yet.",
+            "A trial that has begun.",
+            f"Wait a moment, or ask why: %autotrain why {record.label}",
+        )
+    begun = [trial for trial in trials if trial.state is not TrialState.WAITING]
+    return (begun or trials)[-1]
+
 
 _NAMED: Final = 8
 
@@ -51,7 +86,7 @@ class ExperimentFiles:
         rank: int = 0,
         limit_bytes: int | None = logs.LIMIT_BYTES,
     ) -> str:
-        """What a trial has printed so far; without `trial` the best, else the newest that has begun.
+        """Return what a trial has printed so far; without `trial` the best, else the newest that has begun.
 
         Args:
             trial: The trial, or its number.
@@ -76,7 +111,7 @@ class ExperimentFiles:
             )
 
     def load(self, name: str, trial: int | TrialRecord | None = None) -> object:
-        """An object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
+        """Return an object that the cell returned (`returns:`); without `trial` that of the best, else of the newest.
 
         It is a pickle: loading one runs code that its writer chose, so load what your own trials returned.
 
@@ -86,7 +121,7 @@ class ExperimentFiles:
         record = self._trial(trial)
         directory = self.directory(record)
         self._check_here(record, directory, name)
-        if not returned_objects.has_returned(directory, name) and (others := self._returned_by(name)):
+        if not outputs.has_returned(directory, name) and (others := self._returned_by(name)):
             numbers = ", ".join(map(str, others[:_NAMED]))
             more = " ..." if len(others) > _NAMED else ""
             raise AutotrainError(
@@ -94,10 +129,10 @@ class ExperimentFiles:
                 f"Trials that have, best first: {numbers}{more}.",
                 f"Choose one: %autotrain load {self.name} {name} --trial {others[0]}",
             )
-        return returned_objects.unpickle(directory, name)
+        return outputs.unpickle(directory, name)
 
     def _check_here(self, trial: TrialRecord, directory: Path, name: str) -> None:
-        size_bytes = elsewhere.sizes(directory).get(f"{wire.OUTPUTS}/{name}.pkl")
+        size_bytes = outputs.sizes(directory).get(f"{wire.OUTPUTS}/{name}.pkl")
         if size_bytes is not None:
             raise AutotrainError(
                 f"{name!r} of trial {trial.number} has {format_bytes(size_bytes)} and is still where the trial ran.",
@@ -106,7 +141,7 @@ class ExperimentFiles:
             )
 
     def outputs(self, trial: int | TrialRecord | None = None, *, written_only: bool = False) -> list[Output]:
-        """The files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
+        """Get the files a trial has left: what it wrote where it ran and, unless `written_only`, returned or showed."""
         return outputs.find(self.directory(trial), self.home.bundle(self.id) / "files", written_only=written_only)
 
     def pull(
@@ -126,12 +161,14 @@ class ExperimentFiles:
             AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
         """
         record = self._trial(trial)
-        elsewhere.bring(self.home, self.record.spec, record, self.directory(record), show)
+        outputs.bring(self.home, self.record.spec, record, self.directory(record), show)
         found = self.outputs(record, written_only=written_only)
         return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
 
     def directory(self, trial: int | TrialRecord | None = None) -> Path:
-        """The directory of a trial's newest attempt; without `trial` of the best, else of the newest that has begun.
+        """Return the directory of a trial's newest attempt.
+
+        Without `trial` of the best, else of the newest that has begun.
 
         Raises:
             AutotrainError: There is no such trial.
@@ -140,18 +177,18 @@ class ExperimentFiles:
         return self.home.trial(self.id, record.number, record.attempt)
 
     def size_bytes(self) -> int:
-        """The bytes of its files in the home."""
+        """Return the bytes of its files in the home."""
         return folder_bytes(self.home.experiment(self.id))
 
     def elsewhere_bytes(self) -> int:
-        """The bytes of files that its trials have left on other machines, and that were not pulled."""
+        """Return the bytes of files that its trials have left on other machines, and that were not pulled."""
         directories = [self.directory(trial) for trial in self.store.trials(self.id)]
-        return sum(sum(elsewhere.sizes(directory).values()) for directory in directories)
+        return sum(sum(outputs.sizes(directory).values()) for directory in directories)
 
     def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:
         number = trial.number if isinstance(trial, TrialRecord) else trial
-        return trial_selection.trial_or_best(self.store, self.record, number)
+        return trial_or_best(self.store, self.record, number)
 
     def _returned_by(self, name: str) -> list[int]:
-        trials = ranking.ranked(self.record.spec.objective, self.store.trials(self.id))
-        return [trial.number for trial in trials if returned_objects.has_returned(self.directory(trial), name)]
+        trials = ranked(self.record.spec.objective, self.store.trials(self.id))
+        return [trial.number for trial in trials if outputs.has_returned(self.directory(trial), name)]

@@ -1,4 +1,4 @@
-"""What a trial has printed, read in bounded memory."""
+"""The output of a trial, read in bounded memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError
 
 LIMIT_BYTES: Final = 16_000_000
@@ -32,7 +32,7 @@ class LogTail:
 
 
 def read_tail(directory: Path, stream: str, lines: int, limit_bytes: int = LIMIT_BYTES) -> LogTail:
-    """The last lines that a trial printed so far; holds at most `limit_bytes` of the stream in memory.
+    """Return the last lines that a trial printed so far; holds at most `limit_bytes` of the stream in memory.
 
     Args:
         directory: The directory of the trial's attempt.
@@ -87,7 +87,7 @@ class LogFollower:
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def read(self) -> Iterator[str]:
-        """The new text, in pieces of bounded size."""
+        """Yield the new text, in pieces of bounded size."""
         file = _open(self._directory, self._stream)
         if file is None:
             return
@@ -114,7 +114,7 @@ def _open(directory: Path, stream: str) -> BinaryIO | None:
 
 
 def _begin_of_tail(file: BinaryIO, end: int, lines: int, limit_bytes: int) -> int:
-    """The offset where the last lines begin; the newline at the very end closes a line, it begins none."""
+    """Return the offset where the last lines begin; the newline at the very end closes a line, it begins none."""
     least = max(end - limit_bytes, 0)
     missing = lines
     begin = max(end - 1, 0)

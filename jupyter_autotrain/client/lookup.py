@@ -1,24 +1,68 @@
-"""Experiments that were submitted before: all of them, or the one that a name means.
+"""Finding what is meant: the notebook this is, and the experiments that were submitted before.
 
-Environment and folder are read here and passed on. This module loads nothing that only a submission needs.
+Which notebook this is. JupyterLab puts the path into the kernel's variables, VS Code into the notebook's names;
+others give none.
+
+Experiments that were submitted before: all of them, or the one that a name means. Variables and folder are read
+here and passed on. This module loads nothing that only a submission needs.
 """
 
 from __future__ import annotations
 
 import os
+import secrets as randomness
+import sys
+from collections.abc import Mapping
 from contextlib import closing, suppress
+from functools import cache
 from pathlib import Path
 from typing import Final
 
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain.client.experiment import Experiment
-from jupyter_autotrain.client.origin import here
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.spec import Origin
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.store import Store
+
+_VARIABLE: Final = "JPY_SESSION_NAME"
+_NAMES: Final = ("__vsc_ipynb_file__", "__session__")
+
+
+def of_notebook(names: Mapping[str, object], environ: Mapping[str, str], folder: str | Path) -> Origin:
+    """Return the notebook that runs here.
+
+    Args:
+        names: The notebook's names.
+        environ: The kernel's variables.
+        folder: Where the kernel was started; a relative path starts there.
+    """
+    paths = [str(names[name]) for name in _NAMES if names.get(name)]
+    path = next(iter(paths), environ.get(_VARIABLE, ""))
+    return Origin(str(Path(folder, path)) if path else "", _session())
+
+
+def of_shell(environ: Mapping[str, str]) -> Origin | None:
+    """Return the notebook that started this shell or script (`!jupyter autotrain ...`); None for any other."""
+    path = environ.get(_VARIABLE, "")
+    return Origin(path) if Path(path).is_absolute() else None
+
+
+def here() -> Origin | None:
+    """Get the notebook or interactive session of this process, or that started this script; None if there is none."""
+    names = vars(sys.modules["__main__"])
+    if "get_ipython" not in names:
+        return of_shell(os.environ)
+    shell = names["get_ipython"]()
+    return of_notebook(names, os.environ, getattr(shell, "starting_dir", "") or Path.cwd())
+
+
+@cache
+def _session() -> str:
+    return randomness.token_hex(8)
+
 
 _ALL: Final = 1 << 62
 
@@ -45,7 +89,7 @@ def listed(*, home: Home | None = None, limit: int | None = None) -> list[tuple[
 
 
 def experiment_names(*, home: Home | None = None, limit: int = 200) -> list[str]:
-    """The names of the newest experiments, newest first; this changes nothing and starts no manager."""
+    """Return the names of the newest experiments, newest first; this changes nothing and starts no manager."""
     home = home or default_home()
     if not home.store.is_file():
         return []
@@ -54,7 +98,7 @@ def experiment_names(*, home: Home | None = None, limit: int = 200) -> list[str]
 
 
 def attach(reference: str, *, home: Home | None = None) -> Experiment:
-    """A handle of an experiment submitted before, from here or elsewhere.
+    """Return a handle of an experiment submitted before, from here or elsewhere.
 
     Args:
         reference: Its name (the newest of that name), `name@N`, a unique prefix of its id, `-1` or `_` (the newest of
@@ -68,7 +112,7 @@ def attach(reference: str, *, home: Home | None = None) -> Experiment:
 
 
 def find(reference: str, home: Home, origin: Origin | None) -> Experiment:
-    """The experiment that a reference from `origin` means; see `attach`."""
+    """Return the experiment that a reference from `origin` means; see `attach`."""
     store = Store.open(home)
     record = store.find(reference, origin)
     handle = Experiment(home, store, record.id, os.environ)
@@ -78,13 +122,13 @@ def find(reference: str, home: Home, origin: Origin | None) -> Experiment:
 
 
 def unfinished(home: Home, name: str, origin: Origin) -> list[Experiment]:
-    """The experiments of this name, submitted from this notebook, that still run; oldest first."""
+    """Return the experiments of this name, submitted from this notebook, that still run; oldest first."""
     store = Store.open(home)
     return [Experiment(home, store, record.id, os.environ) for record in store.unfinished_of(name, origin)]
 
 
 def default_home() -> Home:
-    """The user's home folder of experiments: `JUPYTER_AUTOTRAIN_HOME`, else in the Jupyter data directory."""
+    """Return the user's home folder of experiments: `JUPYTER_AUTOTRAIN_HOME`, else in the Jupyter data directory."""
     return Home.from_environment(os.environ, Path(jupyter_data_dir()))
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Final
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.json import JsonObject, to_json
 from jupyter_autotrain.client.waiting import wait_until
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, ManagerError
@@ -17,7 +19,7 @@ from jupyter_autotrain.store import Store
 
 
 def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[str, str]:
-    """The values of the secrets that a spec names, and of those of its hooks' variables that are set.
+    """Return the values of the secrets that a spec names, and of those of its hooks' variables that are set.
 
     Raises:
         AutotrainError: Some are not set; names all of them.
@@ -29,8 +31,7 @@ def secret_values(spec: ExperimentSpec, variables: Mapping[str, str]) -> dict[st
             "Each name under 'secrets:' must be an environment variable where you submit.",
             f"Set it first, for example: import getpass, os; os.environ['{missing[0]}'] = getpass.getpass()",
         )
-    of_hooks = [name for hook in spec.hooks for name in hook.variables if name in variables]
-    return {name: variables[name] for name in (*spec.secrets, *of_hooks)}
+    return {name: variables[name] for name in spec.secret_names if name in variables}
 
 
 def ensure_manager(home: Home, experiment_id: str, values: Mapping[str, str]) -> None:
@@ -96,3 +97,49 @@ def ask(store: Store, home: Home, request: tuple[str, str, JsonObject], timeout_
     if error := result.get("error"):
         raise ManagerError(f"The manager could not {request[0]}: {error}", "", "Ask '%autotrain why' for the reasons.")
     return result
+
+
+_EVERY_S: Final = 2.0
+_MOST_S: Final = 60.0  # between two tries where it cannot be started
+
+
+class ManagerGuard:
+    """Looks after the manager of a home, for one reader.
+
+    Args:
+        home: The home; none is made.
+        is_needed: Whether something is unfinished; asked only where there is no manager.
+        start: Starts a manager.
+    """
+
+    def __init__(self, home: Home, is_needed: Callable[[], bool], start: Callable[[], object]) -> None:
+        self._home = home
+        self._is_needed = is_needed
+        self._start = start
+        self._lock = threading.Lock()  # held while a manager is started
+        self._pause_s = _EVERY_S
+        self._next_s = time.monotonic() + _EVERY_S
+
+    def look(self) -> None:
+        """Start a manager, in the background, where one is missing; looks at most every two seconds."""
+        if time.monotonic() < self._next_s or not self._lock.acquire(blocking=False):
+            return
+        self._next_s = time.monotonic() + self._pause_s
+        try:
+            is_missing = manager.is_missing(self._home) and self._is_needed()
+        except BaseException:
+            self._lock.release()
+            raise
+        if is_missing:
+            threading.Thread(target=self._bring_back, name="autotrain-manager", daemon=True).start()
+        else:
+            self._pause_s = _EVERY_S
+            self._lock.release()
+
+    def _bring_back(self) -> None:
+        try:
+            with suppress(AutotrainError):  # reading goes on; the next command says why
+                self._start()
+            self._pause_s = min(2 * self._pause_s, _MOST_S)
+        finally:
+            self._lock.release()

@@ -4,18 +4,166 @@ from __future__ import annotations
 
 import errno
 import filecmp
+import json
 import os
+import pickle
 import stat
-from collections.abc import Iterable, Sequence
+import threading
+import time
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.client import elsewhere
-from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain import backends
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.text_format import count, cut
 from jupyter_autotrain.errors import AutotrainError
+
+
+def unpickle(directory: Path, name: str) -> object:
+    """Return an object that the trial returned. Reading a pickle runs code that its writer chose.
+
+    Raises:
+        AutotrainError: It is not there, or cannot be rebuilt here.
+    """
+    outputs, name = directory / wire.OUTPUTS, unicodedata.normalize("NFKC", name)  # as Python itself reads names
+    try:
+        if not name.isidentifier():
+            raise files.NotRegularError(name, "no path inside the folder")
+        file = files.open_regular(directory, f"{wire.OUTPUTS}/{name}.pkl")
+    except OSError as error:
+        raise _not_returned(outputs, name, "" if files.is_absent(error) else f": {error.strerror}") from None
+    try:
+        with file:
+            return pickle.load(file)  # noqa: S301 - written by the user's own trial, in the user's private folder
+    except Exception as error:
+        raise AutotrainError(
+            f"{name!r} cannot be rebuilt here: {type(error).__name__}: {error}.",
+            "The classes it is made of must be importable or defined here.",
+            "Import or define them in this notebook, then load again.",
+        ) from error
+
+
+def has_returned(directory: Path, name: str) -> bool:
+    """Return True when the trial has returned an object of this name."""
+    return unicodedata.normalize("NFKC", name) in _returned(directory / wire.OUTPUTS)
+
+
+def _returned(outputs: Path) -> list[str]:
+    return sorted(file.stem for file in outputs.glob("*.pkl") if not file.is_symlink())
+
+
+def _not_returned(outputs: Path, name: str, why: str) -> AutotrainError:
+    names = _returned(outputs)
+    return AutotrainError(
+        f"The trial has not returned {cut(name, 60)!r}{why}.",
+        f"It returned: {', '.join(names)}." if names else "It has returned nothing so far.",
+        f"Name it in the header: 'returns: [{cut(name, 60)}]', and see how the trial ended: %autotrain why",
+    )
+
+
+_TELL_EVERY_S = 2.0
+_PART = ".part"
+FetchProgress = Callable[[str], object]
+
+
+def sizes(directory: Path) -> dict[str, int]:
+    """Return the files of a trial that are still elsewhere, by their paths in its directory, with their bytes."""
+    try:
+        found = files.read_json(directory, wire.ELSEWHERE_FILE)
+    except (OSError, ValueError):
+        return {}
+    return {str(path): int(size) for path, size in found.items()} if isinstance(found, dict) else {}
+
+
+def bring(home: Home, spec: ExperimentSpec, trial: TrialRecord, directory: Path, show: FetchProgress) -> None:
+    """Copy all that is elsewhere into the trial's directory here; what was cut goes on where it ended.
+
+    Args:
+        home: The home.
+        spec: The trial's experiment.
+        trial: The trial.
+        directory: Its directory in the home.
+        show: Called with a line about the progress.
+
+    Raises:
+        AutotrainError: The backend cannot be reached, or a file is not there any more.
+    """
+    left = sizes(directory)
+    if not left:
+        return
+    ref = trial.ref
+    if ref is None:
+        raise AutotrainError(f"Where trial {trial.number} ran is unknown.", "", "Run it again.")
+    with closing(backends.create(spec.choice(trial.placement.backend).profile, BackendContext(home))) as backend:
+        fetching = _Fetching(directory, sum(left.values()), show)
+        for path, size in sorted(left.items(), key=lambda one: one[1]):
+            fetching.fetch(backend, ref, path, size)
+            rest = {name: bytes_ for name, bytes_ in sizes(directory).items() if name != path}
+            wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), json.dumps(rest).encode())
+
+
+class _Fetching:
+    """Fetches files one after the other, and tells how far it is.
+
+    Args:
+        directory: The trial's directory in the home.
+        total_bytes: Of all files.
+        show: Called with a line about the progress.
+    """
+
+    def __init__(self, directory: Path, total_bytes: int, show: FetchProgress) -> None:
+        self._directory = directory
+        self._total_bytes = total_bytes
+        self._show = show
+        self._done_bytes = 0
+        self._begun_s = time.monotonic()
+        self._before_bytes: int | None = None
+
+    def fetch(self, backend: Backend, ref: JobRef, path: str, size_bytes: int) -> None:
+        """Fetch one file.
+
+        Raises:
+            AutotrainError: It cannot be had, or is not as large as it was.
+        """
+        target = self._directory / path
+        ended = threading.Event()
+        telling = threading.Thread(target=self._tell_until, args=(ended, target), daemon=True)
+        telling.start()
+        try:
+            backend.fetch(ref, path, str(target))
+        finally:
+            ended.set()
+            telling.join()
+        if target.lstat().st_size != size_bytes:
+            raise AutotrainError(
+                f"{path} came with {format_bytes(target.lstat().st_size)}.",
+                f"It had {format_bytes(size_bytes)} when the trial ended.",
+                "Something there has changed it; look at the host.",
+            )
+        self._done_bytes += size_bytes
+
+    def _tell_until(self, ended: threading.Event, target: Path) -> None:
+        part = target.with_name(f"{target.name}{_PART}")
+        while not ended.wait(_TELL_EVERY_S):
+            here_bytes = self._done_bytes + (part.lstat().st_size if part.exists() else 0)
+            if self._before_bytes is None:
+                self._before_bytes = here_bytes
+            self._show(self._line(here_bytes, target.name))
+
+    def _line(self, here_bytes: int, name: str) -> str:
+        rate = (here_bytes - (self._before_bytes or 0)) / (time.monotonic() - self._begun_s)
+        text = f"{name}: {format_bytes(here_bytes)} of {format_bytes(self._total_bytes)}, {format_bytes(rate)}/s"
+        return f"{text}, {(self._total_bytes - here_bytes) / rate:.0f} s left" if rate else text
+
 
 MOST_FILES: Final = 10_000
 MOST_BYTES: Final = 20_000_000_000
@@ -40,7 +188,7 @@ class Output:
 
 
 def find(directory: Path, shipped: Path | None = None, *, written_only: bool = False) -> list[Output]:
-    """The output files of a trial so far.
+    """Return the output files of a trial so far.
 
     Left out are links (those that came with the trial are the shipped files) and unchanged copies of shipped files.
 
@@ -49,9 +197,10 @@ def find(directory: Path, shipped: Path | None = None, *, written_only: bool = F
         shipped: The bundle's `files/`.
         written_only: Leave out what `returns:` names, and pictures.
     """
-    written = {name: f"{wire.WORK}/{name}" for name in _made(directory / wire.WORK)}
-    returned = {} if written_only else {name: f"{wire.OUTPUTS}/{name}" for name in _made(directory / wire.OUTPUTS)}
-    named = written | {place if name in written else name: place for name, place in returned.items()}
+    named = {name: f"{wire.WORK}/{name}" for name in _made(directory / wire.WORK)}
+    for name in () if written_only else _made(directory / wire.OUTPUTS):
+        source = f"{wire.OUTPUTS}/{name}"
+        named[source if name in named else name] = source
     found = [Output(name, source, (directory / source).lstat().st_size) for name, source in sorted(named.items())]
     found += _still_there(directory, written_only=written_only)
     if shipped is None:
@@ -61,7 +210,7 @@ def find(directory: Path, shipped: Path | None = None, *, written_only: bool = F
 
 def _still_there(directory: Path, *, written_only: bool) -> list[Output]:
     found = []
-    for source, size_bytes in sorted(elsewhere.sizes(directory).items()):
+    for source, size_bytes in sorted(sizes(directory).items()):
         folder, _, name = source.partition("/")
         if folder == wire.WORK or not written_only:
             found.append(Output(name, source, size_bytes, is_elsewhere=True))
@@ -123,7 +272,7 @@ def _check_free(directory: Path, target: Path, outputs: Iterable[Output]) -> Non
 
 
 def _is_other(source: Path, target: Path) -> bool:
-    """Whether another file lies at the target; a link is refused when the file is written."""
+    """Return whether another file lies at the target; a link is refused when the file is written."""
     if target.is_symlink() or not target.exists():
         return False
     return not target.is_file() or not filecmp.cmp(source, target, shallow=False)
@@ -150,15 +299,19 @@ def _make_folders(target: Path, name: Path) -> None:
 
 
 def _made(folder: Path) -> list[str]:
-    """The regular files that a trial made in a folder."""
+    """Return the regular files that a trial made in a folder."""
     if folder.is_symlink() or not folder.is_dir():
         return []
-    paths = [path for path, kind in files.walk(str(folder)) if kind == stat.S_IFREG]
-    return [path for path in paths if "__pycache__" not in path.split("/") and not path.endswith(".draft")]
+    made: list[str] = []
+    for path, kind in files.walk(str(folder)):
+        is_left_out = "__pycache__" in path.split("/") or path.endswith(".draft")
+        if kind == stat.S_IFREG and not is_left_out:
+            made.append(path)
+    return made
 
 
 def _is_unchanged(path: Path, shipped: Path) -> bool:
-    """Whether a file is an unchanged copy of a shipped one: a copy keeps the modification time of the original."""
+    """Get whether a file is an unchanged copy of a shipped one: a copy keeps the modification time of the original."""
     if not shipped.is_file():
         return False
     copied = path.lstat()

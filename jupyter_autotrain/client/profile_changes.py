@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.errors import AutotrainError, BackendError
 from jupyter_autotrain.header import HeaderContext, profile_editing
-from jupyter_autotrain.header.faults import Fault, combined_error
-from jupyter_autotrain.header.profile_files import USER_FILE, Definition, defined_in
-from jupyter_autotrain.header.profiles import Profiles
-from jupyter_autotrain.header.yaml_parts import load
+from jupyter_autotrain.header.document import Fault, combined_error
+from jupyter_autotrain.header.profiles import USER_FILE, Definition, Profiles, defined_in
+from jupyter_autotrain.header.yaml_reader import load
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ class ProfileChange:
 
 
 def added(context: HeaderContext, name: str, settings: Mapping[str, JsonValue]) -> ProfileChange:
-    """A new profile.
+    """Return a new profile.
 
     Raises:
         AutotrainError: The name is taken, or the user's file of profiles is faulty.
@@ -96,7 +95,7 @@ def changed(
 
 
 def removed(context: HeaderContext, name: str) -> ProfileChange:
-    """The file without a profile.
+    """Return the file without a profile.
 
     Raises:
         AutotrainError: It is none of the user's own.
@@ -108,7 +107,7 @@ def removed(context: HeaderContext, name: str) -> ProfileChange:
 
 
 def own_definition(context: HeaderContext, profiles: Profiles, name: str) -> Definition:
-    """A profile of the user's own file.
+    """Return a profile of the user's own file.
 
     Raises:
         AutotrainError: No file defines it, or one that others share.
@@ -148,7 +147,7 @@ def _text(file: Path) -> str:
 def _checked(
     context: HeaderContext, profiles: Profiles, file: Path, texts: tuple[str, str], name: str
 ) -> ProfileChange:
-    """The change from one text to another, with what would be wrong with the profile."""
+    """Return the change from one text to another, with what would be wrong with the profile."""
     before, text = texts
     rows = list(enumerate(text.split("\n"), 1))
     document = load(rows, f"{context.shown(file)} as it would be", file.parent)

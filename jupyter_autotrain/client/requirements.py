@@ -1,4 +1,4 @@
-"""What an experiment asks of a backend, against what the backend can do and has."""
+"""The demands of an experiment on a backend, against what that can do and has: capabilities, interpreters, packages."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from jupyter_autotrain.agent.environments import comparison
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, InspectsPython
+from jupyter_autotrain.backends import python_packages
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.errors import DataError
+from jupyter_autotrain.errors import AutotrainError, DataError
 
 _SHOWN = 3
 
 
 def paths(spec: ExperimentSpec) -> dict[str, str]:
-    """The paths that `data:` says are there already, with the names of their entries."""
+    """Return the paths that `data:` says are there already, with the names of their entries."""
     return {source.path: source.name for source in spec.data if source.kind is DataKind.PATH}
 
 
@@ -56,22 +59,102 @@ def _measured(source: DataSource) -> DataSource:
 
 
 def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
-    """What a spec asks for that a backend cannot do, by the keys of the header."""
+    """Yield what a spec asks for that a backend cannot do, by the keys of the header."""
     can = backend.capabilities
     needs = spec.resources
-    if spec.secrets and not can.secrets:
-        yield "secrets (it has no safe way to pass them on)"
-    if spec.returns and not can.artifacts:
-        yield "returns (it brings no files back)"
-    if needs.gpus and not can.gpu_slots:
-        yield "resources.gpus (it gives out no GPUs)"
-    if needs.nodes > 1 and not can.multi_node:
-        yield "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)"
-    if needs.workers_per_node > 1 and not can.multi_worker:
-        yield "resources.workers_per_node (it starts one worker per trial)"
-    if spec.launcher != "env" and not can.multi_worker:
-        yield f"launcher {spec.launcher} (it starts one worker per trial)"
-    if needs.memory_bytes and not can.limits_memory:
-        yield "resources.memory (it cannot limit memory)"
-    if needs.cpus and not can.limits_cpu:
-        yield "resources.cpus (it cannot limit CPUs)"
+    rows = (
+        (bool(spec.secrets), can.secrets, "secrets (it has no safe way to pass them on)"),
+        (bool(spec.returns), can.artifacts, "returns (it brings no files back)"),
+        (needs.gpus > 0, can.gpu_slots, "resources.gpus (it gives out no GPUs)"),
+        (
+            needs.nodes > 1,
+            can.multi_node,
+            "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)",
+        ),
+        (
+            needs.workers_per_node > 1,
+            can.multi_worker,
+            "resources.workers_per_node (it starts one worker per trial)",
+        ),
+        (spec.launcher != "env", can.multi_worker, f"launcher {spec.launcher} (it starts one worker per trial)"),
+        (bool(needs.memory_bytes), can.limits_memory, "resources.memory (it cannot limit memory)"),
+        (bool(needs.cpus), can.limits_cpu, "resources.cpus (it cannot limit CPUs)"),
+    )
+    for is_asked, is_possible, text in rows:
+        if is_asked and not is_possible:
+            yield text
+
+
+_COMMENT = "#"
+
+
+def with_requirements(spec: ExperimentSpec, folder: Path) -> ExperimentSpec:
+    """Return the spec, with what its virtual environment is made of; the same spec where it needs none.
+
+    Args:
+        spec: The experiment; its bundle tells what the cell needs.
+        folder: The notebook's folder, where a requirements file lies.
+
+    Raises:
+        BackendUnavailableError: The kernel's packages cannot be installed elsewhere.
+        AutotrainError: The requirements file cannot be read, or names files of this machine.
+    """
+    asked = spec.python_environment
+    if asked.kind is EnvironmentKind.MATCH:
+        lines = python_packages.lock_versions(_package_names(spec)).lines
+    elif asked.kind is EnvironmentKind.REQUIREMENTS:
+        lines = _read(folder / Path(asked.value).expanduser())
+    else:
+        return spec
+    return replace(spec, python_environment=replace(asked, requirements=lines))
+
+
+def _read(path: Path) -> tuple[str, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeError) as error:
+        raise AutotrainError(
+            f"The requirements file {path} cannot be read: {error}.",
+            "A text file that names one requirement per line.",
+            "Correct `environment: {requirements: ...}`.",
+        ) from None
+    filled = filter(None, map(str.strip, text.splitlines()))
+    lines = [line for line in filled if not line.startswith(_COMMENT)]
+    local = [line for line in lines if _is_local(line)]
+    if local:
+        raise AutotrainError(
+            f"{path.name} names files or folders of this machine: {', '.join(local[:3])}.",
+            "Requirements that can be installed anywhere, such as torch==2.13.0; each on its own line.",
+            "Write out what they name, or send a folder of wheels by `PIP_FIND_LINKS`.",
+        )
+    return tuple(lines)
+
+
+def _is_local(line: str) -> bool:
+    """Only this file travels, so what it refers to beside itself would not be found."""
+    return line.startswith(("-r", "-c", "-e", "--requirement", "--constraint", "--editable", ".", "/", "file:"))
+
+
+def notes(spec: ExperimentSpec) -> list[str]:
+    """Return what pins cannot say of the interpreter that `match` makes."""
+    if spec.python_environment.kind is not EnvironmentKind.MATCH:
+        return []
+    return list(python_packages.lock_versions(_package_names(spec)).notes)
+
+
+def _package_names(spec: ExperimentSpec) -> list[str]:
+    return [package.name for package in spec.bundle.python_packages]
+
+
+def check_packages(spec: ExperimentSpec, backend: Backend) -> list[str]:
+    """Compare what the cell needs with what a backend's interpreters have; gives a line for each difference.
+
+    Raises:
+        BackendUnavailableError: Something is missing there.
+    """
+    packages = spec.bundle.python_packages
+    if not isinstance(backend, InspectsPython):
+        return []
+    reports = backend.inspect_python(spec.python_environment, _package_names(spec))
+    comparison.refuse(reports, packages)
+    return comparison.differences(reports, packages, spec.bundle.python_version)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import unfinished
 from jupyter_autotrain.client.manager_client import secret_values
-from jupyter_autotrain.client.patience import Patience
+from jupyter_autotrain.client.waiting import Patience
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.text_format import count
@@ -20,7 +20,7 @@ _YES = {"y", "yes"}
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """How the user is told something, `say`, and asked, `ask`, which gives the answer."""
+    """The way to the user: `say` tells something, `ask` asks and gives the answer."""
 
     say: Callable[[str], object]
     ask: Callable[[str], str]
@@ -99,8 +99,7 @@ def _label(experiment: Experiment) -> str:
 
 def _still_runs(earlier: Sequence[Experiment]) -> str:
     record = earlier[-1].record
-    ended = sum(many for state, many in record.counts.items() if state.is_final)
-    newest = f"{_label(earlier[-1])} ({ended} of {count(record.spec.trials, 'trial')} ended)"
+    newest = f"{_label(earlier[-1])} ({record.ended} of {count(record.spec.trials, 'trial')} ended)"
     if len(earlier) == 1:
         return f"{newest} still runs"
     return f"{newest} and {count(len(earlier) - 1, 'other run')} still run"

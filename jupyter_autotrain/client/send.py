@@ -9,21 +9,20 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
+from jupyter_autotrain.agent import durable
 from jupyter_autotrain.client import data_files, manager_client
-from jupyter_autotrain.client.drafts import draft
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.orphans import draft
+from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.data_manifest import DataManifest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.system import durable
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store import Store, explained
 
 _ID_BYTES = 5
-_NO_DATA: Mapping[str, DataManifest] = MappingProxyType({})
+_HERE = Path()
 
 
 def send(
@@ -31,37 +30,42 @@ def send(
     spec: ExperimentSpec,
     write_bundle: Callable[[Path], Bundle],
     secrets: Mapping[str, str],
-    data: Mapping[str, DataManifest] = _NO_DATA,
+    *,
+    folder: Path = _HERE,
+    progress: Progress | None = None,
 ) -> Experiment:
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
-    Order: secrets are looked up, the code is written as a draft, the manager is started if none runs, the draft becomes
-    the experiment's folder, and one transaction adds the experiment. A failure before that leaves nothing behind; an
-    interrupt after it changes nothing.
+    Order: secrets are looked up, data are read for their digests, the code is written as a draft, the manager is
+    started if none runs, the draft becomes the experiment's folder, and one transaction adds the experiment. A failure
+    before that leaves nothing behind; an interrupt after it changes nothing.
 
     Args:
         home: Where to keep it.
         spec: The experiment; its `bundle` is replaced by what `write_bundle` returns.
         write_bundle: Makes the folder it is given, writes the code into it, synced, and returns its description.
-        secrets: Where the values of `spec.secrets` are looked up, such as the environment.
-        data: What each copied entry of `spec.data` holds, by its name.
+        secrets: Where the values of `spec.secrets` are looked up, such as the variables of the process.
+        folder: The folder that paths of `spec.data` are relative to.
+        progress: Shows how much of them has been read.
 
     Raises:
         StoreError: It could not be stored.
         ManagerError: No manager can be started.
         AutotrainError: A secret is not set.
+        DataError: A file of `spec.data` is not there, or cannot be read.
     """
     values = manager_client.secret_values(spec, secrets)
+    spec, manifests = data_files.read(home, spec, folder, progress)
     store = Store.open(home)
     experiment_id = randomness.token_hex(_ID_BYTES)
-    with explained(home.root), draft(home, experiment_id) as folder:
-        bundle = write_bundle(folder / home.bundle(experiment_id).name)
-        for name, manifest in data.items():
+    with explained(home.root), draft(home, experiment_id) as made:
+        bundle = write_bundle(made / home.bundle(experiment_id).name)
+        for name, manifest in manifests.items():
             path = home.data_manifest(experiment_id, name)
-            data_files.write(manifest, folder / path.relative_to(home.experiment(experiment_id)))
+            data_files.write(manifest, made / path.relative_to(home.experiment(experiment_id)))
         manager_client.ensure_manager(home, experiment_id, values)
         try:
-            _publish(folder, home.experiment(experiment_id))
+            _publish(made, home.experiment(experiment_id))
             store.add_experiment(experiment_id, replace(spec, bundle=bundle), time.time(), BootTime.now())
         except BaseException as error:
             if not (_is_stored(store, home, experiment_id) and isinstance(error, KeyboardInterrupt)):
@@ -79,7 +83,7 @@ def _publish(folder: Path, target: Path) -> None:
 
 
 def _is_stored(store: Store, home: Home, experiment_id: str) -> bool:
-    """Whether an interrupt came after the transaction; if not, the code is removed."""
+    """Return whether an interrupt came after the transaction; if not, the code is removed."""
     with suppress(StoreError):
         try:
             store.experiment(experiment_id)

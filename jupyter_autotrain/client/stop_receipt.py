@@ -1,12 +1,12 @@
-"""What a stop has ended."""
+"""The receipt of a stop: the processes and jobs that it has ended."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from jupyter_autotrain.agent.json import JsonObject, from_json
 from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.json import JsonObject, from_json
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -45,27 +45,28 @@ class StopReceipt(CancelReceipt):
 
     def _sentence(self) -> str:
         ended = sorted({*self.pids_ended, *self.pids_killed})
-        if self.note and not ended and not self.pids_left and not self.unreported:
-            return f"{self.name}: {self.note}; no process was running."
-        if self._is_all_to_come(ended):
-            return f"{self.name}: the stop is noted; no process has been ended yet."
-        text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; "
-        text += f"{_count(ended)} ended ({_listed(ended)})" if ended else self._without_pids()
-        if self.pids_killed:
-            text += f", {len(self.pids_killed)} of them by force"
-        nothing = "; no process is left" if self.left_there else "; nothing is left"
-        nothing = "" if self.unreachable or self.pending else nothing
-        text += f"; STILL THERE: {_listed(sorted(self.pids_left))}" if self.pids_left else nothing
-        return f"{text}. {self.note}".rstrip() if self.note else f"{text}."
+        if not ended and not self.pids_left and not self.unreported:
+            if self.note:
+                return f"{self.name}: {self.note}; no process was running."
+            if self.unreachable or self.pending:
+                return f"{self.name}: the stop is noted; no process has been ended yet."
+        text = f"{self.name}: stopped in {self.elapsed_s:.1f} s; {self._told_of(ended)}{self._left()}."
+        return f"{text} {self.note}".rstrip()
 
-    def _is_all_to_come(self, ended: Sequence[int]) -> bool:
-        """Whether nothing has been stopped so far, as none of its nodes answers."""
-        return bool(self.unreachable or self.pending) and not ended and not self.pids_left and not self.unreported
-
-    def _without_pids(self) -> str:
+    def _told_of(self, ended: list[int]) -> str:
+        if ended:
+            by_force = f", {len(self.pids_killed)} of them by force" if self.pids_killed else ""
+            return f"{_count(ended)} ended ({_listed(ended)}){by_force}"
         if not self.unreported:
             return "no process was running"
         return f"which processes of trial {', '.join(map(str, self.unreported))} ended is not known"
+
+    def _left(self) -> str:
+        if self.pids_left:
+            return f"; STILL THERE: {_listed(sorted(self.pids_left))}"
+        if self.unreachable or self.pending:
+            return ""
+        return "; no process is left" if self.left_there else "; nothing is left"
 
     def __repr__(self) -> str:
         return str(self)

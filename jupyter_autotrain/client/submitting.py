@@ -1,6 +1,6 @@
 """Submitting from Python: functions and sources become experiments.
 
-This is an entry point: environment, folder and clock are read here and passed on.
+This is an entry point: variables, folder and clock are read here and passed on.
 """
 
 from __future__ import annotations
@@ -10,25 +10,18 @@ import os
 import sys
 import textwrap
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Generic, ParamSpec, TypeVar
 
 from jupyter_autotrain import backends, capture
 from jupyter_autotrain import header as headers
-from jupyter_autotrain.client import data_files
-from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
-from jupyter_autotrain.client.lookup import default_home
-from jupyter_autotrain.client.origin import here
-from jupyter_autotrain.client.patience import Patience
-from jupyter_autotrain.client.progress import in_terminal
-from jupyter_autotrain.client.python_environment import with_requirements
-from jupyter_autotrain.client.rerun import Dialogue, before_rerun
-from jupyter_autotrain.client.send import send
+from jupyter_autotrain.client.lookup import default_home, here
+from jupyter_autotrain.client.rerun import Dialogue
+from jupyter_autotrain.client.submission import Draft, capture_settings, submit_draft
+from jupyter_autotrain.client.waiting import in_terminal
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.core.spec import Origin
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,41 +41,20 @@ def submit(fn_or_source: Callable[..., object] | str, *, home: Home | None = Non
         BackendUnavailableError: The chosen backend cannot do it.
         StoreError: It cannot be stored; then nothing was started.
     """
-    home, cwd = home or default_home(), Path.cwd()
+    cwd = Path.cwd()
     parsed = headers.from_mapping(header, backends.header_context(cwd, os.environ))
-    name = "script" if isinstance(fn_or_source, str) else fn_or_source.__name__.strip("<>")
-    captured = _capture(fn_or_source, parsed, cwd)
-    capture.check_reports(captured.reports, parsed.objective.metric if parsed.objective else "")
-    origin = here() or Origin()
-    spec = replace(parsed.to_spec(bundle=captured.bundle, name=name, environ=os.environ), origin=origin)
-    patience = Patience()
-    checked = check(with_requirements(spec, cwd), home, patience=patience)
-    spec = checked.spec
-    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes, *checked.notes)):
-        sys.stdout.write(f"{line}\n")
-    before_rerun(home, spec, os.environ, parsed.on_rerun, Dialogue(sys.stdout.write, input), patience)
-    with in_terminal(sys.stderr) as progress:
-
-        def write_bundle(folder: Path) -> Bundle:
-            return capture.write_bundle(captured, folder, progress.written, cwd=str(cwd))
-
-        spec, data = data_files.read(home, spec, cwd, progress)
-        return send(home, spec, write_bundle, os.environ, data)
-
-
-def _capture(fn_or_source: Callable[..., object] | str, header: headers.Header, cwd: Path) -> capture.Capture:
-    limits = capture.CaptureLimits(files=header.ship.limits.files, file_bytes=header.ship.limits.size)
+    settings = capture_settings(parsed, cwd)
     if isinstance(fn_or_source, str):
-        return capture.capture(
-            textwrap.dedent(fn_or_source), {}, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-            limits=limits, label="source", not_secrets=header.not_secrets, returns=header.returns,
-            seed=header.seed, trials=header.trial_count, variables=header.variables, data=header.data_paths,
-        )  # fmt: skip
-    return capture.from_function(
-        fn_or_source, cwd=cwd, parameters=frozenset(header.search), ship=header.ship.patterns,
-        limits=limits, not_secrets=header.not_secrets, returns=header.returns,
-        seed=header.seed, trials=header.trial_count, variables=header.variables, data=header.data_paths,
-    )  # fmt: skip
+        name = "script"
+        captured = capture.capture(textwrap.dedent(fn_or_source), {}, label="source", **settings)
+    else:
+        name = fn_or_source.__name__.strip("<>")
+        captured = capture.from_function(fn_or_source, **settings)
+    draft = Draft(parsed, captured, name, here() or Origin(), cwd, os.environ)
+    for line in filter(None, (capture.format_differences(captured.differences), *captured.notes)):
+        sys.stdout.write(f"{line}\n")
+    dialogue = Dialogue(sys.stdout.write, input)
+    return submit_draft(draft, home or default_home(), dialogue, in_terminal(sys.stderr)).experiment
 
 
 class TrialFunction(Generic[P, T]):

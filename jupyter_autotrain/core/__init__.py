@@ -1,1 +1,1 @@
-"""What all packages share: specs, states, records, the Backend and Tuner protocols, the wire format."""
+"""The common ground of all packages: specs, states, records, the Backend and Tuner protocols, the wire format."""

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from jupyter_autotrain.core.cancel_receipt import CancelReceipt as CancelReceipt  # noqa: PLC0414 - of the contract
-from jupyter_autotrain.core.cancel_receipt import receipt_of as receipt_of  # noqa: PLC0414 - of the contract
+from jupyter_autotrain.agent.json import JsonObject, from_json
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt as CancelReceipt  # noqa: PLC0414 - of the contract
+from jupyter_autotrain.agent.trial.cancel_receipt import receipt_of as receipt_of  # noqa: PLC0414 - of the contract
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
-from jupyter_autotrain.core.data_manifest import DataManifest
+from jupyter_autotrain.core.data import DataManifest
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 
 if TYPE_CHECKING:
@@ -31,20 +31,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class BackendContext:
-    """What a backend may use of the manager's machine: the home, with the bundles and the trial directories."""
+    """The part of the manager's machine that a backend may use: the home, with bundles and trial directories."""
 
     home: Home
 
     def bundle(self, trial: TrialSpec) -> Path:
-        """Where the trial's bundle lies in the home."""
+        """Return the path of the trial's bundle in the home."""
         return self.home.bundle(trial.experiment_id)
 
     def directory(self, trial: TrialSpec, attempt: int | None = None) -> Path:
-        """The home's directory of a trial's attempt, its own when not given."""
+        """Return the home's directory of a trial's attempt, by default its own."""
         return self.home.trial(trial.experiment_id, trial.number, attempt or trial.attempt)
 
     def data(self, trial: TrialSpec, name: str) -> DataManifest | None:
-        """What an entry of `data:` of kind COPY held when it was submitted; None before the submission.
+        """Return the content of a `data:` entry of kind COPY at its submission; None before the submission.
 
         Raises:
             BackendError: What is noted about it is damaged.
@@ -60,7 +60,7 @@ class BackendContext:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether the backend can be used from here; `reason` is one sentence either way.
+    """The answer to whether the backend can be used from here; `reason` is one sentence either way.
 
     `is_lasting` when it is of no use to ask again later; a backend that only does not answer now may come back.
     """
@@ -124,7 +124,7 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Exactly what a backend would receive: argv, environment (of secrets the names only), files."""
+    """The exact things that a backend would receive: argv, variables (of secrets the names only), files."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
@@ -140,22 +140,25 @@ class Backend(Protocol):
     poll_interval: PollInterval
 
     def probe(self) -> Probe:
-        """Whether the backend can be used from here; never raises."""
+        """Tell whether the backend can be used from here; never raise."""
         ...
 
     def discover(self) -> Inventory:
-        """The nodes of the backend, with what each has."""
+        """Return the nodes of the backend, with what each has."""
         ...
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """Exactly what `submit` would send. Pure: same arguments, same answer; nothing is touched."""
+        """Return exactly the things that `submit` would send, without touching anything.
+
+        It is pure: the same arguments give the same answer.
+        """
         ...
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
         """Start the trial. The same `trial.job_id` twice gives the same job, started once.
 
         It goes on from the checkpoints of `trial.resume_attempt`, or of the last attempt before that one that has any
-        (`backends.earlier_checkpoints.from_last_saved`): its own, else those in the home's directory of that attempt,
+        (`backends.trial_content.from_last_saved`): its own, else those in the home's directory of that attempt,
         which ran on another backend then: all of them, or `resume_attempt` is None.
 
         Args:
@@ -171,11 +174,11 @@ class Backend(Protocol):
         ...
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """The states of all jobs in one round trip, in the order of `refs`."""
+        """Return the states of all jobs in one round trip, in the order of `refs`."""
         ...
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """One round trip for all streams; at most 4 MiB per stream and call."""
+        """Read all streams in one round trip, at most 4 MiB per stream and call."""
         ...
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
@@ -193,7 +196,7 @@ class Backend(Protocol):
         ...
 
     def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
-        """The bytes of all regular files below a folder of the trial directory, by their paths in the folder.
+        """Return the bytes of all regular files below a folder of the trial directory, by path in the folder.
 
         A folder of `wire.FOLDERS` that is not there is an empty one.
 
@@ -203,14 +206,14 @@ class Backend(Protocol):
         ...
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Of these paths, which may begin with `~`: those that are not there, as (node, path).
+        """Return those of these paths that are not there, as (node, path); a path may begin with `~`.
 
         A node that cannot be asked now has none: its trials find out themselves.
         """
         ...
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
-        """End the job's whole process tree; idempotent; returns when it is gone.
+        """End the job's whole process tree, and return when it is gone; a second call does no harm.
 
         Of a job on several nodes the receipt names those that do not answer: there it goes on, and is cancelled again.
 
@@ -228,7 +231,7 @@ class PushingBackend(Backend, Protocol):
     """A backend that tells when there is something new (`Capabilities.pushes`)."""
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
-        """Have functions called, in any thread.
+        """Let news call these functions, in any thread.
 
         Args:
             on_news: Takes the job ids of jobs that should be polled and read now.
@@ -239,7 +242,7 @@ class PushingBackend(Backend, Protocol):
 
 
 class BackendType(Protocol):
-    """What an entry point of the group `jupyter_autotrain.backends` leads to: a class that makes its backends."""
+    """The class that an entry point of the group `jupyter_autotrain.backends` leads to, and that makes its backends."""
 
     def __call__(self, profile: Profile, context: BackendContext) -> Backend:
         """Make the backend of a profile; its options have been checked.
@@ -250,7 +253,7 @@ class BackendType(Protocol):
         ...
 
     def options_model(self) -> type[BaseModel]:
-        """The model of its options: of `Profile.options` and of its section of the header.
+        """Return the model of its options: of `Profile.options` and of its section of the header.
 
         Where all have defaults, its name alone is a backend too.
 

@@ -1,4 +1,4 @@
-"""What a backend may offer besides `Backend`, so that a check of it says what exactly is wrong."""
+"""The methods that a backend may offer besides `Backend`, so that a check of it says what exactly is wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class CheckStep:
 
 
 class StepTimer:
-    """Makes the steps of one node: `begin` one, then say how it ended.
+    """A maker of the steps of one node: `begin` one, then say how it ended.
 
     Args:
         node: The node; "" for the whole backend.
@@ -52,15 +52,15 @@ class StepTimer:
         self._begun_s = time.monotonic()
 
     def done(self, text: str, action: str = "") -> CheckStep:
-        """It succeeded."""
+        """Return the step as one that succeeded."""
         return CheckStep(self.node, self._name, True, text, action, time.monotonic() - self._begun_s)
 
     def failed(self, text: str, action: str = "") -> CheckStep:
-        """It failed."""
+        """Return the step as one that failed."""
         return CheckStep(self.node, self._name, False, text, action)
 
     def refused(self, error: AutotrainError) -> CheckStep:
-        """It failed with an error."""
+        """Return the step as one that failed with an error."""
         return self.failed(error.found, error.action or error.expected)
 
 
@@ -69,11 +69,14 @@ class CheckableBackend(Protocol):
     """A backend that checks its nodes one by one."""
 
     def node_names(self) -> Sequence[str]:
-        """Its nodes, whether they can be reached or not."""
+        """Return its nodes, whether they can be reached or not."""
         ...
 
     def check_node(self, node: str) -> Iterator[CheckStep]:
-        """The steps before a trial can run there; ends after the first that fails. Raises nothing."""
+        """Yield the steps before a trial can run there, and end after the first that fails.
+
+        It raises nothing.
+        """
         ...
 
     def upload(self, node: str, bundle: Path) -> None:
@@ -98,7 +101,7 @@ class SteppedBackend(Protocol):
     """A backend that has steps of its own before a trial can run there, in the place of `probe` and `discover`."""
 
     def check_steps(self) -> Iterator[CheckStep]:
-        """The steps; ends after the first that fails. Raises nothing."""
+        """Yield the steps, and end after the first that fails; raise nothing."""
         ...
 
 
@@ -107,7 +110,7 @@ class TrialCheckingBackend(Protocol):
     """A backend that can say before a submit whether its place would take a trial."""
 
     def check_trial(self, trial: TrialSpec) -> Sequence[str]:
-        """Make sure of it; gives notes, a line each.
+        """Make sure that the trial can run, and return notes, a line each.
 
         Raises:
             BackendError: It would not; names all that is missing or wrong.
@@ -120,7 +123,9 @@ class ManifestBackend(Protocol):
     """A backend whose trials are objects of a cluster, that other tools can make too."""
 
     def manifest_text(self, trial: TrialSpec) -> str:
-        """All objects of a trial as YAML that `kubectl apply -f` takes; of secrets the names only.
+        """Return all objects of a trial as YAML that `kubectl apply -f` takes.
+
+        Of secrets it has the names only.
 
         Raises:
             BackendError: The trial cannot run as such objects alone.
@@ -133,7 +138,7 @@ class HostKeyBackend(Protocol):
     """A backend whose nodes must be trusted before they are connected to."""
 
     def host_key(self, node: str) -> tuple[str, str]:
-        """The type and the fingerprint of the key that a node shows now.
+        """Return the type and the fingerprint of the key that a node shows now.
 
         Raises:
             BackendUnavailableError: It cannot be reached.
@@ -141,7 +146,7 @@ class HostKeyBackend(Protocol):
         ...
 
     def trust(self, node: str, fingerprint: str) -> str:
-        """Trust the key that a node shows, if it has this fingerprint; gives the file that knows it now.
+        """Trust the key that a node shows, if it has this fingerprint, and return the file that knows it now.
 
         Raises:
             BackendUnavailableError: It has another one, or the node cannot be reached.

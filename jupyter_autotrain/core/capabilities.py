@@ -1,13 +1,15 @@
-"""What a backend can do, and how often its jobs are polled."""
+"""The abilities of a backend: its flags, the interval at which its jobs are polled, and methods that it may offer."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What a backend can do. What an experiment asks for and its backend cannot do is refused before submit.
+    """The abilities of a backend. An experiment that asks for one that its backend lacks is refused before submit.
 
     Attributes:
         multi_node: Runs a trial on several nodes (`resources.nodes`).
@@ -38,7 +40,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PollInterval:
-    """How often a job is polled: after a share of the job's age, within bounds.
+    """The time between two polls of a job: a share of the job's age, within bounds.
 
     So a trial of milliseconds is seen immediately, and a trial of hours is polled rarely.
 
@@ -54,7 +56,7 @@ class PollInterval:
     unknown_most_s: float = 2.0
 
     def after_s(self, age_s: float, *, known: bool = True) -> float:
-        """Seconds until the next poll of a job.
+        """Return the seconds until the next poll of a job.
 
         Args:
             age_s: How long it has been watched; where its state is not known, for how long.
@@ -62,3 +64,52 @@ class PollInterval:
         """
         most_s = self.most_s if known else self.unknown_most_s
         return min(max(age_s * self.age_share, self.least_s), most_s)
+
+
+@runtime_checkable
+class LeftoverBackend(Protocol):
+    """A backend whose place keeps objects of a home, which can be told from those of others."""
+
+    def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Return the things there of this home that belong to none of these experiments.
+
+        An example is `Job autotrain-x in namespace lab`.
+
+        Args:
+            experiments: Ids of the experiments that may still need what is theirs.
+
+        Raises:
+            BackendError: The place cannot be asked.
+        """
+        ...
+
+    def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
+        """Remove the things that `leftovers` finds, and return those that were removed.
+
+        Raises:
+            BackendError: The place cannot be asked, or refuses.
+        """
+        ...
+
+
+@runtime_checkable
+class TrialFilesBackend(Protocol):
+    """A backend whose trial directories lie at its place, outside of the home."""
+
+    def experiments_there(self) -> Mapping[str, int]:
+        """Return the experiments of this home that have trial directories there, with the bytes of each.
+
+        None of them runs.
+
+        Raises:
+            BackendError: The place cannot be asked.
+        """
+        ...
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Delete the trial directories of these experiments, but for those of trials that run.
+
+        Raises:
+            BackendError: The place cannot be asked, or refuses.
+        """
+        ...

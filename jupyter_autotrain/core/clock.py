@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from functools import cache
 
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +22,11 @@ class BootTime:
 
     @classmethod
     def now(cls) -> BootTime:
-        """This instant."""
+        """Return this instant."""
         return cls(_boot(), time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)))
 
     def since(self, earlier: BootTime | None) -> float | None:
-        """The seconds from an earlier instant to this one; None after a reboot in between."""
+        """Return the seconds from an earlier instant to this one; None after a reboot in between."""
         if earlier is None or earlier.boot != self.boot:
             return None
         return self.at_s - earlier.at_s

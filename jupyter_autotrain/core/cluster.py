@@ -9,8 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import cast
+from importlib import import_module
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Final, cast
 
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.cluster_figures import (
     check_count,
     check_device,
@@ -22,10 +26,11 @@ from jupyter_autotrain.core.cluster_figures import (
     link_of,
     reserved_of,
 )
-from jupyter_autotrain.core.devices import Device, Link
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.devices import Device, Link, presets
 from jupyter_autotrain.core.levels import Level, parse_part, preset_of
 from jupyter_autotrain.errors import PlanError
+
+TIMES: Final = " \N{MULTIPLICATION SIGN} "
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +44,7 @@ class LinkGroup:
 
 @dataclass(frozen=True, slots=True)
 class MeshSpec:
-    """Named axes over a cluster's devices; the last axis runs fastest."""
+    """Named axes over a cluster's devices; the last axis runs fastest. Axes of one name are tiers of one axis."""
 
     axes: tuple[str, ...]
     shape: tuple[int, ...]
@@ -50,11 +55,22 @@ class MeshSpec:
         return math.prod(self.shape)
 
     def stride(self, axis: int) -> int:
-        """Distance in device numbers between neighbours on `axis`."""
+        """Return the distance in device numbers between neighbours on `axis`."""
         return math.prod(self.shape[axis + 1 :])
 
     def __str__(self) -> str:
-        return " x ".join(f"{name}={size}" for name, size in zip(self.axes, self.shape, strict=True)) or "1 device"
+        words = []
+        for name, tiers in groupby(zip(self.axes, self.shape, strict=True), key=itemgetter(0)):
+            words.append(f"{name} {math.prod(size for _, size in tiers)}")
+        return TIMES.join(words) or "1 device"
+
+    def unique_axes(self) -> tuple[str, ...]:
+        """Return the axes by names of their own: tiers of one axis are numbered, `data_0` outside of `data_1`."""
+        found = []
+        for place, name in enumerate(self.axes):
+            number = self.axes[:place].count(name)
+            found.append(f"{name}_{number}" if self.axes.count(name) > 1 else name)
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +105,7 @@ class ClusterSpec:
         return self.slowest(0, self.devices)
 
     def slowest(self, start: int, stop: int) -> Device:
-        """The weakest figures among devices `start` to `stop` (exclusive)."""
+        """Return the weakest figures among devices `start` to `stop` (exclusive)."""
         found = []
         first = 0
         for device, count in self.kinds:
@@ -109,7 +125,7 @@ class ClusterSpec:
         return device.usable_bytes if self.reserved_bytes is None else device.memory_bytes - self.reserved_bytes
 
     def link_groups(self, stride: int, size: int) -> tuple[LinkGroup, ...]:
-        """The levels that devices 0, stride, 2*stride ... (`size` of them) are joined by, innermost first.
+        """Return the levels that join the devices 0, stride, 2*stride ... (`size` of them), innermost first.
 
         An axis that does not fall on level borders is priced on the outermost level it touches, which is safe.
         """
@@ -129,7 +145,7 @@ class ClusterSpec:
     def scaled(
         self, *, bandwidth: float = 1.0, memory_bytes: int | None = None, devices: int | None = None
     ) -> ClusterSpec:
-        """The same machine with other links, memory or size: the what-if questions.
+        """Return the same machine with other links, memory or size: the what-if questions.
 
         Memory that is given is what training can have, nothing reserved.
         """
@@ -182,7 +198,7 @@ def _faster(levels: tuple[Level, ...], bandwidth: float) -> tuple[Level, ...]:
 
 
 def of_part(text: str) -> ClusterSpec:
-    """The cluster of one part of a string form, such as `2x8xH100`.
+    """Return the cluster of one part of a string form, such as `2x8xH100`.
 
     Raises:
         PlanError: For an unknown device (with the nearest name), a wrong form.
@@ -192,14 +208,17 @@ def of_part(text: str) -> ClusterSpec:
 
 
 def joined(parts: list[ClusterSpec]) -> ClusterSpec:
-    """Uneven cluster: equal groups as large as all parts allow, joined by the weakest outside link."""
+    """Return an uneven cluster: equal groups as large as all parts allow.
+
+    The weakest outside link joins the groups.
+    """
     inner = math.gcd(*(part.levels[0].size for part in parts))
     total = sum(part.devices for part in parts)
     inside = min((part.levels[0].link for part in parts), key=lambda link: link.bytes_per_s)
-    outsides = [preset_of(device.name).outside for part in parts for device, _ in part.kinds]
+    kinds = tuple(chain.from_iterable(part.kinds for part in parts))
+    outsides = [preset_of(device.name).outside for device, _ in kinds]
     outside = min(outsides, key=lambda link: link.bytes_per_s)
     levels = (Level("chassis", inner, inside), Level("pod", total // inner, outside))
-    kinds = tuple(kind for part in parts for kind in part.kinds)
     groups = tuple(part.levels for part in parts)
     return ClusterSpec(kinds, levels, reserved_bytes=parts[0].reserved_bytes, groups=groups)
 
@@ -208,18 +227,24 @@ def _resized(cluster: ClusterSpec, devices: int) -> ClusterSpec:
     check_count("The cluster", "devices", devices)
     device = cluster.kinds[0][0]
     inside = cluster.levels[0]
-    outside = cluster.levels[-1].link if len(cluster.levels) > 1 else preset_of(device.name).outside
     inner = next(k for k in range(min(inside.size, devices), 0, -1) if devices % k == 0)
     levels: tuple[Level, ...] = (replace(inside, size=inner),)
     if devices > inner:
-        levels += (Level("pod", devices // inner, outside),)
+        levels += (Level("pod", devices // inner, _outside(cluster)),)
     return ClusterSpec(((device, devices),), levels, reserved_bytes=cluster.reserved_bytes)
 
 
-def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
-    """`{"device": name or figures, "levels": [{"name", "size", ...}, ...]}`, innermost level first.
+def _outside(cluster: ClusterSpec) -> Link:
+    """Return the link that joins more of a cluster; a device without a data sheet has one kind of link."""
+    preset = presets().get(cluster.kinds[0][0].name)
+    return cluster.levels[-1].link if len(cluster.levels) > 1 or preset is None else preset.outside
 
-    Or `{"cluster": "8xH100"}`; both with `reserved`, the memory of each device that training cannot have.
+
+def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
+    """Return the cluster of a mapping: `{"device": name or figures, "levels": [{"name", "size", ...}, ...]}`.
+
+    The innermost level comes first. The mapping may also be `{"cluster": "8xH100"}`. Both take `reserved`, the memory
+    of each device that training cannot have.
     """
     if isinstance(value.get("cluster"), str):
         cluster = ClusterSpec.parse(cast("str", value["cluster"]))
@@ -234,3 +259,9 @@ def _from_mapping(value: Mapping[str, JsonValue]) -> ClusterSpec:
         cluster = ClusterSpec(((chosen, devices),), levels, str(value.get("name", "")))
     kept = value.get("reserved")
     return cluster if kept is None else replace(cluster, reserved_bytes=reserved_of(kept))
+
+
+def find_named(name: str) -> ClusterSpec | None:
+    """Return the cluster of a backend by the backend's name; None where no backend has it."""
+    found: ClusterSpec | None = import_module("jupyter_autotrain").find_cluster(name)
+    return found

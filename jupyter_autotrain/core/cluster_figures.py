@@ -1,4 +1,4 @@
-"""Checks what a cluster is made from: the figures of devices and links, and a mapping of them."""
+"""Checks of the things that a cluster is made from: the figures of devices and links, and a mapping of them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import TypeAlias
 
+from jupyter_autotrain.agent.json import JsonValue, from_json
+from jupyter_autotrain.agent.sizes import format_memory, parse_bytes
 from jupyter_autotrain.core.devices import Device, Link, LinkKind
-from jupyter_autotrain.core.json import JsonValue, from_json
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.core.sizes import format_memory, parse_bytes
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import PlanError
 
 Figures: TypeAlias = Mapping[str, JsonValue]
@@ -19,7 +19,7 @@ _RATES = ("matrix_flops_per_s", "matrix32_flops_per_s", "memory_bytes", "memory_
 
 
 def check_text(value: object) -> None:
-    """Refuse what cannot name a device: nothing, or a number alone.
+    """Refuse a text that cannot name a device: an empty one, or a number alone.
 
     Raises:
         PlanError: With the line to write.
@@ -36,7 +36,7 @@ def check_text(value: object) -> None:
 
 
 def check_count(where: str, name: str, value: object) -> None:
-    """Refuse what is no whole number above zero.
+    """Refuse a value that is no whole number above zero.
 
     Raises:
         PlanError: Naming `where` and the figure's name.
@@ -78,7 +78,7 @@ def check_reserved(device: Device, reserved_bytes: int | None = None) -> None:
 
 
 def reserved_of(value: JsonValue) -> int:
-    """Bytes that a mapping reserves: a number, 0 as well, or a size such as `6GB`.
+    """Return the bytes that a mapping reserves: a number, 0 as well, or a size such as `6GB`.
 
     Raises:
         PlanError: When it is neither.
@@ -89,7 +89,7 @@ def reserved_of(value: JsonValue) -> int:
 
 
 def memory_of(value: object) -> int:
-    """Bytes of a device's memory, given as a size or as a number.
+    """Return the bytes of a device's memory, given as a size or as a number.
 
     Raises:
         PlanError: When it is no size above zero.
@@ -133,7 +133,7 @@ def check_link(level: str, size: object, link: Link) -> None:
 
 
 def device_of(value: JsonValue) -> Device:
-    """A device of its figures by name.
+    """Return a device made from its figures by name.
 
     Raises:
         PlanError: Not a mapping, figures that are missing or that no device has.
@@ -142,7 +142,7 @@ def device_of(value: JsonValue) -> Device:
 
 
 def link_of(level: Figures) -> Link:
-    """The link of a level's figures by name; `name` and `size` are the level's own.
+    """Return the link of a level's figures by name; `name` and `size` are the level's own.
 
     Raises:
         PlanError: Figures that are missing or that no link has, an unknown kind.
@@ -157,7 +157,7 @@ def link_of(level: Figures) -> Link:
 
 
 def levels_of(value: JsonValue) -> Sequence[Figures]:
-    """The levels of a mapping, each with its name and size.
+    """Return the levels of a mapping, each with its name and size.
 
     Raises:
         PlanError: Not a list of mappings, or one without `name` or `size`.
@@ -174,10 +174,10 @@ def levels_of(value: JsonValue) -> Sequence[Figures]:
 
 
 def _checked(value: JsonValue, cls: type[Device] | type[Link], what: str, more: tuple[str, ...]) -> Figures:
-    """Figures that are all known, and complete."""
+    """Return figures, once they are all known and complete."""
     if not isinstance(value, Mapping):
         raise _unreadable(f"its {what} is {value!r}")
-    known = [f.name for f in fields(cls)]
+    known = [field.name for field in fields(cls)]
     odd = [key for key in value if key not in (*known, *more)]
     if odd:
         near = closest_match(str(odd[0]), known, cutoff=0.0)
@@ -186,13 +186,17 @@ def _checked(value: JsonValue, cls: type[Device] | type[Link], what: str, more: 
             f"Known: {', '.join((*more, *known))}; the nearest is {near!r}.",
             "Correct or drop it.",
         )
-    missing = [f.name for f in fields(cls) if f.default is MISSING and f.name not in value]
+    _check_complete(value, cls, what)
+    return value
+
+
+def _check_complete(figures: Figures, cls: type[Device] | type[Link], what: str) -> None:
+    missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in figures]
     if missing:
         raise _unreadable(f"its {what} lacks {' and '.join(missing)}")
-    truths = [f.name for f in fields(cls) if isinstance(value.get(f.name), bool) and f.type != "bool"]
-    if truths:
-        raise _unreadable(f"its {what} has {truths[0]} = {value[truths[0]]}, which is no number")
-    return value
+    for field in fields(cls):
+        if isinstance(figures.get(field.name), bool) and field.type != "bool":
+            raise _unreadable(f"its {what} has {field.name} = {figures[field.name]}, which is no number")
 
 
 def _unreadable(why: str) -> PlanError:

@@ -5,6 +5,21 @@ directions together, half is written here. `efficiency` is the share of the link
 0.7 for NVLink (all-reduce bus bandwidth of about 210 of 300 GB/s for 64 to 128 MB on an 8-GPU A100 chassis; 235 only
 for a gigabyte and more, as the vendor's collective tests print it) and 0.9 for InfiniBand and Ethernet
 with RDMA (protocol headers and flow control).
+
+Device memory that training cannot have is reserved, so that a plan which fits also runs. Of a GPU's nominal memory
+these are taken, in this order:
+
+* Driver: page tables and error correction. nvidia-smi lists 81,559 of the nominal 81,920 MiB of an H100 80 GB and
+  143,771 of 144,384 MiB of an H200: 0.4 %.
+* Runtime: CUDA context, kernels of the libraries, workspaces of cuBLAS and cuDNN. 0.3 to 1 GB per process (NAIRR GPU
+  estimation guide, 2025); the upper end is taken.
+* Communication: one communicator each for data, tensor or sequence, and pipeline. NCCL has a buffer of 4 MiB
+  (NCCL_BUFFSIZE's default, NCCL user guide) per channel and direction, 32 channels at most: 256 MiB. HCCL takes twice
+  its 200 MB (HCCL_BUFFSIZE's default, CANN environment variables).
+* Fragmentation: what the caching allocator holds and cannot give, of all that is left: 5 %, an estimate, the low end of
+  the 5 to 10 % that is usual, since shapes do not change from step to step in what is planned here.
+
+A runtime whose compiler lays out all memory ahead, as XLA's does, fragments little: 1 %, an estimate as well.
 """
 
 from __future__ import annotations
@@ -13,15 +28,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jupyter_autotrain.core import reserved
-
 GB = 1e9
 GIB = 2**30
 TERA = 1e12
+MIB = 2**20
+DRIVER = 0.0045
+RUNTIME_BYTES = 1e9
+COMMUNICATORS = 3
+NCCL_BYTES = 2 * 32 * 4 * MIB
+HCCL_BYTES = 2 * 200e6
+FRAGMENTED = 0.05
+FRAGMENTED_AHEAD = 0.01
+HOST_RUNTIME_BYTES = 0.5e9  # an interpreter that has imported torch, with gloo's buffers
 
 
 class LinkKind(StrEnum):
-    """How the devices of one level are wired."""
+    """The wiring of the devices of one level."""
 
     SINGLE = "single"
     RING = "ring"
@@ -45,7 +67,7 @@ class Device:
         source: Where the figures come from.
         fuses: Whether it has fused kernels for attention with dropout, and for dropout, which keep bits or a seed.
         multiprocessors: Cores with matrix units, each on one tile of a product at a time; 108 of an A100.
-        reserved_bytes: Of that memory, what training cannot have (see `core.reserved`).
+        reserved_bytes: Of that memory, what training cannot have (see above).
     """
 
     name: str
@@ -64,8 +86,16 @@ class Device:
         """Memory that training can have."""
         return self.memory_bytes - self.reserved_bytes
 
+    @property
+    def fastest_flops_per_s(self) -> float:
+        """Rate of matrix products in the faster format: CPUs may be slower in 16 bits."""
+        return max(self.matrix_flops_per_s, self.matrix32_flops_per_s)
+
     def limit_bytes(self, asked_bytes: float | None = None) -> float:
-        """What a rank may hold: what was asked for where the device has it, else what training can have."""
+        """Return the bytes that a rank may hold.
+
+        These are the bytes asked for where the device has them, else those that training can have.
+        """
         is_there = asked_bytes is not None and asked_bytes <= self.memory_bytes
         return asked_bytes if asked_bytes is not None and is_there else self.usable_bytes
 
@@ -120,7 +150,7 @@ def _a100(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
         memory_gb_per_s * GB,
         32 * GB,
         source,
-        reserved_bytes=reserved.of_gpu(held),
+        reserved_bytes=reserved_of_gpu(held),
     )
     return Preset(device, 8, _nvlink(300 * GB), _network(25 * GB))
 
@@ -137,7 +167,7 @@ def _v100(name: str, memory_gib: int) -> Preset:
         16 * GB,
         source,
         multiprocessors=80,
-        reserved_bytes=reserved.of_gpu(held),
+        reserved_bytes=reserved_of_gpu(held),
     )
     return Preset(device, 8, _nvlink(150 * GB), _network(12.5 * GB, shared_by=2))
 
@@ -154,13 +184,16 @@ def _hopper(name: str, memory_gib: int, memory_gb_per_s: float) -> Preset:
         64 * GB,
         source,
         multiprocessors=132,
-        reserved_bytes=reserved.of_gpu(held),
+        reserved_bytes=reserved_of_gpu(held),
     )
     return Preset(device, 8, _nvlink(450 * GB), _network(50 * GB))
 
 
 def _nnp(name: str, tera: float) -> Preset:
-    """Spring Crest: 16 inter-chip links of 4 lanes x 28 Gb/s (14 GB/s each) join cards and chassis alike."""
+    """Return the preset of a Spring Crest card.
+
+    16 inter-chip links of 4 lanes x 28 Gb/s (14 GB/s each) join cards and chassis alike.
+    """
     source = "Intel Nervana NNP-T (Spring Crest), Hot Chips 31, 2019; rates of T1300/T1400 from clusters x clock"
     device = Device(
         name,
@@ -171,7 +204,7 @@ def _nnp(name: str, tera: float) -> Preset:
         16 * GB,
         source,
         multiprocessors=24,
-        reserved_bytes=reserved.of_gpu(32 * GIB),  # no figure is published; as of a GPU
+        reserved_bytes=reserved_of_gpu(32 * GIB),  # no figure is published; as of a GPU
     )
     inside = Link(LinkKind.RING, 16 * 14 * GB, 2e-6, efficiency=0.9)
     return Preset(device, 8, inside, Link(LinkKind.RING, 16 * 14 * GB, 3e-6, efficiency=0.9, shared_by=2))
@@ -179,7 +212,7 @@ def _nnp(name: str, tera: float) -> Preset:
 
 def _tpu4() -> Preset:
     source = "Jouppi et al. 2023, TPU v4: 275 TFLOP/s, 1,228 GB/s, 6 links of 45 GB/s in a 3-D torus"
-    kept = reserved.of_gpu(32 * GIB, fragmented=reserved.FRAGMENTED_AHEAD)
+    kept = reserved_of_gpu(32 * GIB, fragmented=FRAGMENTED_AHEAD)
     device = Device(
         "TPUv4", 275 * TERA, 69 * TERA, 32 * GIB, 1228 * GB, 16 * GB, source, multiprocessors=8, reserved_bytes=kept
     )
@@ -189,7 +222,7 @@ def _tpu4() -> Preset:
 
 def _ascend() -> Preset:
     source = "Huawei Ascend 910: 256 TFLOP/s; HCCS 3 x 240 Gb/s; RoCE 2 x 100 Gb/s; memory figures recalled"
-    kept = reserved.of_gpu(32 * GIB, reserved.HCCL_BYTES)
+    kept = reserved_of_gpu(32 * GIB, HCCL_BYTES)
     device = Device(
         "Ascend910",
         256 * TERA,
@@ -206,7 +239,7 @@ def _ascend() -> Preset:
 
 def _cpu() -> Preset:
     source = "Measured with torch and gloo on one shared host: 93 GFLOP/s, 59 GB/s, 1.4 GB/s all-reduce, 105 us"
-    kept = reserved.of_host(8 * GIB)
+    kept = reserved_of_host(8 * GIB)
     device = Device(
         "CPU", 93e9, 93e9, 8 * GIB, 59 * GB, 59 * GB, source, fuses=False, multiprocessors=1, reserved_bytes=kept
     )
@@ -215,7 +248,10 @@ def _cpu() -> Preset:
 
 
 def presets() -> Mapping[str, Preset]:
-    """Every known device by name; the first of a family is also found by the family's short name."""
+    """Return every known device by name.
+
+    The first of a family is also found by the family's short name.
+    """
     known = [
         _v100("V100-16GB", 16),
         _v100("V100-32GB", 32),
@@ -233,3 +269,20 @@ def presets() -> Mapping[str, Preset]:
     named = {preset.device.name: preset for preset in known}
     aliases = {"A100": "A100-80GB", "V100": "V100-16GB", "H100-80GB": "H100", "H200-141GB": "H200"}
     return named | {alias: named[name] for alias, name in aliases.items()}
+
+
+def reserved_of_gpu(memory_bytes: int, communicator_bytes: float = NCCL_BYTES, fragmented: float = FRAGMENTED) -> int:
+    """Return the bytes of an accelerator that training cannot have.
+
+    Args:
+        memory_bytes: Nominal memory.
+        communicator_bytes: Buffers of one communicator.
+        fragmented: Share of what is left that the allocator cannot give.
+    """
+    left = memory_bytes * (1 - DRIVER) - RUNTIME_BYTES - COMMUNICATORS * communicator_bytes
+    return round(memory_bytes - left * (1 - fragmented))
+
+
+def reserved_of_host(memory_bytes: int) -> int:
+    """Return the bytes of a process's share of host memory that training cannot have."""
+    return round(memory_bytes - (memory_bytes - HOST_RUNTIME_BYTES) * (1 - FRAGMENTED_AHEAD))

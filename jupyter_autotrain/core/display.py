@@ -1,18 +1,18 @@
-"""The display hooks: how a value of a lower layer is shown by a view of a higher one.
-
-A type that views show derives from `Displayable`. The package's top module registers the views for it; where none is
-registered, a value is shown as its `repr`. Every trial imports this module, so it imports next to nothing:
-`functools.singledispatch` would bring in `typing`.
-"""
+"""Values of a lower layer, shown by views that only the package's top module may name; SVG as an image element."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Mapping
+import base64
+from collections.abc import Mapping
+from html import escape
+from importlib import import_module
+from typing import Final
+
+_TOP = "jupyter_autotrain"
 
 
 class Displayable:
-    """A value that a notebook shows by the registered view where it is the value of a cell."""
+    """A value that a notebook shows by its view where it is the value of a cell."""
 
     __slots__ = ()
 
@@ -20,35 +20,31 @@ class Displayable:
         show(self)
 
 
-class Hooks:
-    """The functions that show a `Displayable`: those of a higher layer, once it has set them.
-
-    Attributes:
-        show: Shows a value where the user is; gives the handle of the view, None where there is none.
-        mime_bundle: Gives the static forms of a value, by MIME type.
-    """
-
-    def __init__(self) -> None:
-        self.show: Callable[[object], object] = _print
-        self.mime_bundle: Callable[[object], Mapping[str, object]] = _text
-
-
-def _print(value: object) -> None:
-    sys.stdout.write(f"{value!r}\n")
-
-
-def _text(value: object) -> dict[str, str]:
-    return {"text/plain": repr(value)}
-
-
-hooks = Hooks()
-
-
 def show(value: object) -> object:
-    """Show a value where the user is; gives the handle of the view, None where there is none."""
-    return hooks.show(value)
+    """Show a value where the user is; return the handle of the view, None where there is none."""
+    return import_module(_TOP).show_value(value)
 
 
 def mime_bundle(value: object) -> Mapping[str, object]:
-    """The static forms of a value, by MIME type."""
-    return hooks.mime_bundle(value)
+    """Return the static forms of a value, by MIME type."""
+    bundle: Mapping[str, object] = import_module(_TOP).value_mime_bundle(value)
+    return bundle
+
+
+# An image knows nothing of the page around it: readable on white and on black, at 4:1 or better on both.
+INK: Final = "#6e7781"
+
+
+def svg_image(svg: str, label: str, width: float) -> str:
+    """Return an SVG document as an image element that carries it.
+
+    It serves HTML that untrusted notebooks show, too.
+
+    Args:
+        svg: The document, with its namespace, its own style and colours.
+        label: The alternative text.
+        width: Its width in pixels; it shrinks with the page.
+    """
+    data = base64.b64encode(svg.encode()).decode()
+    source = f"data:image/svg+xml;base64,{data}"
+    return f'<img alt="{escape(label, quote=True)}" width="{width:g}" style="max-width:100%" src="{source}"/>'

@@ -26,7 +26,7 @@ class Home:
 
     @property
     def identity(self) -> Path:
-        """What tells this home from all others (`core.home_identity`)."""
+        """The file that tells this home from all others (`core.ownership`)."""
         return self.root / "identity"
 
     @property
@@ -36,12 +36,12 @@ class Home:
 
     @property
     def manager_lock(self) -> Path:
-        """Locked (flock) by the living manager; holds its identity."""
+        """The file that the living manager keeps locked (flock); it holds the manager's identity."""
         return self.root / "manager.lock"
 
     @property
     def manager_log(self) -> Path:
-        """What the manager writes."""
+        """The file that the manager writes its log to."""
         return self.root / "manager.log"
 
     @property
@@ -56,32 +56,36 @@ class Home:
 
     @property
     def checks(self) -> Path:
-        """What was found when a distant backend was checked before a submit, one file each."""
+        """The folder of the results of checking a distant backend before a submit, one file each."""
         return self.root / "checks"
 
     @property
-    def schemas(self) -> Path:
-        """The schemas of objects that clusters serve, one file per cluster, version and kind."""
-        return self.root / "schemas"
+    def calibrations(self) -> Path:
+        """The folder of the constants that were measured at places."""
+        return self.root / "calibrations"
+
+    def calibration(self, place: str) -> Path:
+        """Return the file of the constants of a place."""
+        return self.calibrations / f"{place}.json"
 
     def experiment(self, experiment_id: str) -> Path:
-        """The folder of one experiment."""
+        """Return the folder of one experiment."""
         return self.root / "experiments" / experiment_id
 
     def experiment_rows(self, experiment_id: str) -> Path:
-        """The copy of an experiment's row in the store."""
+        """Return the copy of an experiment's row in the store."""
         return self.experiment(experiment_id) / "rows.json"
 
     def trial_rows(self, experiment_id: str, number: int) -> Path:
-        """The copy of a trial's rows in the store."""
+        """Return the copy of a trial's rows in the store."""
         return self.experiment(experiment_id) / "trials" / str(number) / "rows.json"
 
     def bundle(self, experiment_id: str) -> Path:
-        """The code and data of one experiment."""
+        """Return the folder of the code and data of one experiment."""
         return self.experiment(experiment_id) / "bundle"
 
     def data_manifest(self, experiment_id: str, name: str) -> Path:
-        """What one entry of an experiment's `data:` held when it was submitted."""
+        """Return the file with the content of an experiment's `data:` entry at its submission."""
         return self.experiment(experiment_id) / "data" / f"{name}.json"
 
     @property
@@ -95,5 +99,5 @@ class Home:
         return self.root / "digests"
 
     def trial(self, experiment_id: str, number: int, attempt: int) -> Path:
-        """The directory of one attempt of one trial."""
+        """Return the directory of one attempt of one trial."""
         return self.experiment(experiment_id) / "trials" / str(number) / str(attempt)

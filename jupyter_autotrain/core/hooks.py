@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 
 ENDED: Final = "ended"
 FAILED: Final = "failed"
@@ -21,12 +22,13 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """Whom to tell: a web address that takes a POST of JSON, or a command that reads JSON from its standard input.
+    """A receiver of events: a web address that takes a POST of JSON, a command that reads it, or a chat service.
 
     Attributes:
         url: The address; `${NAME}` stands for an environment variable.
         headers: Header fields of the POST; values may have `${NAME}` too.
         command: The program and its arguments; no shell.
+        service: The address of the service, as Apprise writes it; `${NAME}` as in `url`.
         events: Of `EVENTS`.
         timeout_s: How long one try may take.
     """
@@ -37,11 +39,12 @@ class Hook:
     command: tuple[str, ...] = ()
     events: tuple[str, ...] = (ENDED,)
     timeout_s: float = 10.0
+    service: str = ""
 
     @property
     def variables(self) -> tuple[str, ...]:
         """The names of the environment variables that it needs."""
-        return variables_in((self.url, *self.headers.values()))
+        return variables_in((self.url, self.service, *self.headers.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,12 @@ class Delivery:
 
 
 def variables_in(texts: Iterable[str]) -> tuple[str, ...]:
-    """The names that stand as `${NAME}` in texts, each once."""
-    names = [name for text in texts for name in _VARIABLE.findall(text)]
-    return tuple(dict.fromkeys(names))
+    """Return the names that stand as `${NAME}` in texts, each once."""
+    return tuple(dict.fromkeys(chain.from_iterable(map(_VARIABLE.findall, texts))))
 
 
 def resolved(text: str, variables: Mapping[str, str]) -> str:
-    """The text with its variables' values.
+    """Return the text with its variables' values.
 
     Raises:
         KeyError: One is not known.
@@ -77,5 +79,5 @@ def resolved(text: str, variables: Mapping[str, str]) -> str:
 
 
 def experiment_events(state: ExperimentState) -> tuple[str, ...]:
-    """The events of an experiment's end."""
+    """Return the events of an experiment's end."""
     return (ENDED, FAILED) if state is ExperimentState.FAILED else (ENDED,)

@@ -1,4 +1,4 @@
-"""What a backend has to give: nodes with CPUs, memory and accelerators. What is not known is None, never zero."""
+"""The resources of a backend: nodes with CPUs, memory and accelerators. An unknown one is None, never zero."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Inventory:
 
 @dataclass(frozen=True, slots=True)
 class AcceleratorPolicy:
-    """Which accelerators of a backend trials may use, and how many trials share one.
+    """The rule for a backend's accelerators: those that trials may use, and how many trials share one.
 
     Attributes:
         max_trials_per_gpu: How many trials may hold one accelerator; the least of all that hold it counts.

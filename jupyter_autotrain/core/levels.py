@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from jupyter_autotrain.core.cluster_figures import FORMS
 from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import PlanError
 
 _LEVEL_NAMES = ("chassis", "pod", "cluster")
@@ -26,7 +26,7 @@ class Level:
 
 
 def preset_of(name: str) -> Preset:
-    """The preset of a device's name, in any case.
+    """Return the preset of a device's name, in any case.
 
     Raises:
         PlanError: For an unknown name, with the nearest.
@@ -44,7 +44,7 @@ def preset_of(name: str) -> Preset:
 
 
 def parse_part(text: str) -> tuple[Device, tuple[Level, ...]]:
-    """The device and the levels of one part of a cluster's string form, such as `2x8xH100`.
+    """Return the device and the levels of one part of a cluster's text form, such as `2x8xH100`.
 
     Raises:
         PlanError: For an unknown device (with the nearest name), a wrong form.
@@ -63,7 +63,7 @@ def parse_part(text: str) -> tuple[Device, tuple[Level, ...]]:
 
 
 def _split_chassis(sizes: list[int], chassis: int) -> list[int]:
-    """A bare count larger than a chassis means several equal chassis: 64xH100 is 8x8xH100."""
+    """Split a bare count larger than a chassis into several equal chassis: 64xH100 is 8x8xH100."""
     if len(sizes) > 1 or sizes[0] <= chassis:
         return sizes
     inner = next(k for k in range(chassis, 0, -1) if sizes[0] % k == 0)
@@ -71,7 +71,10 @@ def _split_chassis(sizes: list[int], chassis: int) -> list[int]:
 
 
 def _levels(sizes: list[int], preset: Preset) -> tuple[Level, ...]:
-    """Innermost first: the chassis by its own links, everything above by the outside links."""
+    """Return the levels, innermost first.
+
+    The chassis is joined by its own links, everything above by the outside links.
+    """
     levels = []
     for index, size in enumerate(reversed(sizes)):
         link = preset.inside if index == 0 else preset.outside

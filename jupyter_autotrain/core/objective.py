@@ -1,23 +1,28 @@
-"""What ranks trials: a metric, which way is better, and which of its values count."""
+"""The rule that ranks trials: a metric, which way is better, and which of its values count.
+
+There is one rule for "best": every trial that has a value counts, whatever its state.
+"""
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import le, mul
+from typing import Protocol, TypeVar
 
 
 class Direction(StrEnum):
-    """Whether the objective shall grow or shrink."""
+    """The way the objective shall go: up or down."""
 
     MAXIMIZE = "maximize"
     MINIMIZE = "minimize"
 
 
 class Summary(StrEnum):
-    """How the values that a trial reported become one."""
+    """The way in which the values that a trial reported become one."""
 
     LAST = "last"
     MAX = "max"
@@ -45,21 +50,43 @@ class Objective:
 
     @property
     def label(self) -> str:
-        """What views call the value: `val_acc (last)`, `max(val_acc)`, `mean(loss, last=5)`."""
+        """The name of the value in views: `val_acc (last)`, `max(val_acc)`, `mean(loss, last=5)`."""
         if self.summary is Summary.LAST:
             return f"{self.metric} (last)"
         newest = "" if self.window is None else f", last={self.window}"
         return f"{self.summary}({self.metric}{newest})"
 
     def better(self, a: float, b: float) -> bool:
-        """True when value `a` beats value `b`."""
+        """Tell whether value `a` beats value `b`."""
         return a > b if self.direction is Direction.MAXIMIZE else a < b
 
     def value(self, values: Iterable[float]) -> float | None:
-        """A trial's value from all it reported, in order; None when nothing of it is finite."""
+        """Return a trial's value from all it reported, in order; None when nothing of it is finite."""
         running = RunningValue(self)
         running.extend(values)
         return running.value
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    """A bound that the last reported value of a metric keeps in a good trial.
+
+    Attributes:
+        metric: Its name.
+        bound: The bound.
+        is_upper: True for `metric <= bound`, else `metric >= bound`.
+    """
+
+    metric: str
+    bound: float
+    is_upper: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.metric} {'<=' if self.is_upper else '>='} {self.bound:g}"
+
+    def violation(self, value: float) -> float:
+        """Return how far a value lies beyond the bound; at most 0 where it keeps it."""
+        return value - self.bound if self.is_upper else self.bound - value
 
 
 class RunningValue:
@@ -116,3 +143,67 @@ def _summarized(summary: Summary, values: deque[float]) -> float:
     if summary is Summary.MEAN:
         return sum(value / len(values) for value in values)
     return values[-1]
+
+
+class Rankable(Protocol):
+    """An object that can be ranked: a record of a trial, or only its number and value."""
+
+    @property
+    def number(self) -> int:
+        """The trial's number."""
+        ...
+
+    @property
+    def value(self) -> float | None:
+        """The trial's objective value, if it has one."""
+        ...
+
+
+R = TypeVar("R", bound=Rankable)
+
+
+def ranked(objective: Objective | None, trials: Iterable[R]) -> list[R]:
+    """Return the trials, best first.
+
+    Of equals the earlier comes first; trials without a value come after them, by number.
+
+    Without an objective the order is kept. O(n log n).
+    """
+    return list(trials) if objective is None else sorted(trials, key=_order(objective))
+
+
+def best_of(objective: Objective | None, trials: Iterable[R]) -> R | None:
+    """Return the first of `ranked`; None without an objective or without any value. O(n)."""
+    if objective is None:
+        return None
+    first = min(trials, key=_order(objective), default=None)
+    return None if first is None or first.value is None else first
+
+
+def _order(objective: Objective) -> Callable[[Rankable], tuple[bool, float, int]]:
+    sign = -1.0 if objective.direction is Direction.MAXIMIZE else 1.0
+
+    def key(trial: Rankable) -> tuple[bool, float, int]:
+        return trial.value is None, sign * (trial.value or 0.0), trial.number
+
+    return key
+
+
+def pareto_front(objectives: Sequence[Objective], values: Mapping[int, Sequence[float]]) -> list[int]:
+    """Return the trials that no other trial beats in one objective without being worse in another, by number.
+
+    Args:
+        objectives: What is optimized.
+        values: By trial, its value of each objective, in the same order. O(trials x front).
+    """
+    signs = [-1.0 if one.direction is Direction.MAXIMIZE else 1.0 for one in objectives]
+    costs = {number: tuple(map(mul, signs, found)) for number, found in values.items()}
+    front: dict[int, tuple[float, ...]] = {}
+    for number, cost in sorted(costs.items(), key=lambda item: (item[1], item[0])):
+        if not any(_dominates(other, cost) for other in front.values()):
+            front[number] = cost
+    return sorted(front)
+
+
+def _dominates(one: Sequence[float], other: Sequence[float]) -> bool:
+    return one != other and all(map(le, one, other))

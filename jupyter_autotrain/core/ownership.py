@@ -1,7 +1,8 @@
-"""Whether a home is its user's alone: who owns it, who could replace it, and that nothing in it leads elsewhere.
+"""Checks that a home is its user's alone, and the digits that tell it from all others.
 
-The rule is OpenSSH's (`safe_path`): the folder and all above it belong to the user or to root, and no other user can
-write to them. A folder with the sticky bit, such as /tmp, is taken, since others cannot replace what is in it.
+The checks: who owns it, who could replace it, and that nothing in it leads elsewhere. The rule is OpenSSH's
+(`safe_path`): the folder and all above it belong to the user or to root, and no other user can write to them. A folder
+with the sticky bit, such as /tmp, is taken, since others cannot replace what is in it.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ import grp
 import os
 import pwd
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import StoreError
 
@@ -85,7 +87,7 @@ def _writable(home: Home, folder: Path) -> StoreError:
 
 
 def _is_open(status: os.stat_result) -> bool:
-    """True when others than the owner can write; a group that is the user alone is no other."""
+    """Tell whether others than the owner can write; a group that is the user alone is no other."""
     if status.st_mode & stat.S_IWOTH:
         return True
     return bool(status.st_mode & stat.S_IWGRP) and not _is_of_one(status.st_gid)
@@ -112,3 +114,24 @@ def _user(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return f"user {uid}"
+
+
+def home_identity(home: Home) -> str:
+    """Return twelve hexadecimal digits, made at the first call and kept in the home.
+
+    They differ from those of a home at the same path of another machine, too.
+
+    Raises:
+        StoreError: The home is not its user's alone.
+        OSError: They cannot be written.
+    """
+    with suppress(FileNotFoundError):
+        return home.identity.read_text(encoding="utf-8")
+    make_private(home)
+    draft = home.root / f"{home.identity.name}.{os.getpid()}.{threading.get_ident()}.draft"
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(os.urandom(6).hex())
+    with suppress(FileExistsError):  # another process was first
+        home.identity.hardlink_to(draft)
+    draft.unlink()
+    return home.identity.read_text(encoding="utf-8")

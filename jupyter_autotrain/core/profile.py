@@ -1,4 +1,8 @@
-"""Which backends an experiment may use: profiles, and how much of each."""
+"""The backends that an experiment may use: profiles, and how much of each.
+
+A *backend* is a type (`ssh`), a *profile* its configured instance (`lab: {type: ssh, hosts: [gpu1]}`); *place* is the
+word for a profile in texts for users. A *choice* is a profile that one experiment may use.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.agent.json import JsonObject, to_json
 
 _DIGEST_CHARACTERS = 8
 
@@ -25,7 +29,7 @@ class Profile:
 
     @cached_property
     def key(self) -> str:
-        """Its name, and where it has options a digest: two profiles of one name may differ between notebooks."""
+        """The name, with a digest where it has options: two profiles of one name may differ between notebooks."""
         if not self.options and self.name == self.type:
             return self.name
         content = json.dumps(to_json([self.type, self.options]), sort_keys=True).encode()

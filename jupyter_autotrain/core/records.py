@@ -1,4 +1,4 @@
-"""What happened: frozen rows as the store gives them back."""
+"""The record of events: frozen rows as the store gives them back."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement
-from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import clock_time, count, cut, duration, number, parameters
 
@@ -36,7 +36,10 @@ class TrialRecord:
     placement: Placement = field(default_factory=Placement)
 
     def took_s(self, now_s: float | None = None) -> float | None:
-        """How long its present attempt took, or has run until `now_s`; never negative, None where it is not known."""
+        """Return the seconds that its present attempt took, or has run until `now_s`.
+
+        They are never negative, and None where they are not known.
+        """
         end_s = now_s if self.ended_s is None else self.ended_s
         if self.started_s is None or end_s is None:
             return None
@@ -58,7 +61,7 @@ class TrialRecord:
         return tuple(placed.node for placed in self.placement.nodes)
 
     def _repr_html_(self) -> str:
-        """Where a notebook shows it as a value, it is a table of one row."""
+        """Return a table of one row, which a notebook shows for it as a value."""
         return Table(_HEADS, [_row(self)]).html()
 
 
@@ -78,7 +81,10 @@ class Trials(list[TrialRecord]):
 
 
 def placement_labels(trials: Sequence[TrialRecord]) -> dict[int, str]:
-    """Where each trial is or was, by number: backend, and node where the backend has several; {} if all are at one."""
+    """Return the place where each trial is or was, by number; {} if all are at one.
+
+    It is the backend, and the node where the backend has several.
+    """
     nodes: dict[str, set[tuple[str, ...]]] = {}
     for trial in trials:
         nodes.setdefault(trial.backend, set()).add(trial.nodes)
@@ -125,7 +131,7 @@ class ExperimentRecord:
     begun: BootTime | None = None
 
     def now_s(self, wall_s: float, now: BootTime) -> float:
-        """The present time as it is counted for this experiment: `created_s` and what has passed since.
+        """Return the present time as it is counted for this experiment: `created_s` and the time since.
 
         A wall clock that jumps changes no duration; after a reboot only the wall clock is known.
 
@@ -138,27 +144,37 @@ class ExperimentRecord:
 
     @property
     def begun_s(self) -> float:
-        """When its present round began: its submission, or the last retry after its end."""
+        """The begin of its present round: its submission, or the last retry after its end."""
         return self.created_s if self.retried_s is None else self.retried_s
 
     def took_s(self, now_s: float) -> float:
-        """How long its present round took, or has run until now; never negative."""
+        """Return the seconds that its present round took, or has run until now; never negative."""
         return max((now_s if self.ended_s is None else self.ended_s) - self.begun_s, 0.0)
 
     @property
     def remark(self) -> str:
-        """What is said beside its state: why it ended before its trials were used up, and how many trials were lost."""
+        """The remark beside its state: why it ended before its trials were used up, and how many trials were lost."""
         many = self.counts.get(TrialState.LOST, 0) if self.state.is_final else 0
         return "; ".join(filter(None, (self.reason, f"{count(many, 'trial')} lost" if many else "")))
 
     @property
+    def ended(self) -> int:
+        """The number of its trials that have ended."""
+        return sum(many for state, many in self.counts.items() if state.is_final)
+
+    @property
+    def counts_json(self) -> JsonObject:
+        """The number of its trials in each state."""
+        return {state.value: many for state, many in self.counts.items()}
+
+    @property
     def label(self) -> str:
-        """What people call it."""
+        """The name that people use for it."""
         return experiment_label(self.name, self.version, superseded=self.superseded)
 
 
 def experiment_label(name: str, version: int, *, superseded: bool) -> str:
-    """Return what people call an experiment: its name, and `name@N` where the name alone may mean another one."""
+    """Return the label of an experiment: its name, or `name@N` where the name alone may mean another one."""
     return f"{name}@{version}" if version > 1 or superseded else name
 
 

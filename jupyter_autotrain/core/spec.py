@@ -1,24 +1,41 @@
-"""What an experiment and a trial are asked to be. Frozen, JSON both ways by `core.json`."""
+"""The specification of an experiment and of a trial. Frozen, JSON both ways by `agent.json`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Final
 
+from jupyter_autotrain.agent.environments.python_environment import PythonEnvironment, PythonPackage
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES, DataSource
 from jupyter_autotrain.core.hooks import Hook
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.objective import Constraint, Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
-from jupyter_autotrain.core.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.space import Distribution
-from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
+from jupyter_autotrain.core.tuner import EarlyStopOptions
+
+# The names that every trial finds in its globals, next to those of its search space.
+TRIAL: Final = "trial"
+"""The one that has all others as attributes, for notebooks that bind some of them themselves."""
+
+MEMBERS: Final = ("checkpoint", "display", "params", "rank", "report", "should_stop", "world_size")
+"""The attributes of `trial`; each of them is a name of its own too."""
+
+TRIAL_ONLY: Final = ("hints", "should_prune", "suggest_categorical", "suggest_float", "suggest_int")
+"""Further attributes of `trial`, which are no names of their own."""
+
+TRIAL_NAMES: Final = frozenset({TRIAL, *MEMBERS})
+
+DATA: Final = "data"
+"""The name of the paths of `data:`; a trial has it, and as an attribute of `trial`, only where the header has such."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a trial needs on each of its nodes. None means: no limit asked."""
+    """The needs of a trial on each of its nodes. None means: no limit asked."""
 
     cpus: float | None = None
     memory_bytes: int | None = None
@@ -29,8 +46,16 @@ class Resources:
 
     @property
     def ranks(self) -> int:
-        """How many workers a trial has on all its nodes."""
+        """The number of workers of a trial on all its nodes."""
         return self.nodes * self.workers_per_node
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The budget at whose end an experiment ends, before its trials are used up."""
+
+    time_s: float | None = None
+    failures: int | None = None
 
 
 LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
@@ -84,6 +109,27 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """A notebook in one session of its kernel.
+
+    Two are the same when their notebooks are; where one notebook is not known, when their sessions are. So a notebook
+    finds its experiments again after a restart of its kernel, and no other notebook takes them for its own.
+
+    Attributes:
+        notebook: Its path (absolute), or "" where the front end does not provide it.
+        session: An identifier of this kernel process, or "".
+    """
+
+    notebook: str = ""
+    session: str = ""
+
+    @property
+    def label(self) -> str:
+        """The name that people use for it."""
+        return Path(self.notebook).name or "a notebook or script of unknown name"
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentSpec:
     """One submission, complete: what the store keeps and the manager works from.
 
@@ -91,14 +137,17 @@ class ExperimentSpec:
         name: The user's name for it; experiments of the same name are numbered as `name@N`.
         backends: The backends that its trials may use; their names differ.
         objective: None means that trials are not ranked.
+        more_objectives: What the search weighs against it; trials are ranked by `objective` alone.
+        constraints: What the metrics of a good trial keep.
         search: The search space; empty means: run the cell as it is.
         tuner: Name of the search algorithm (see `tuners`).
+        tuner_options: Its own options, by name.
         early_stop: Name of the early-stopping rule, or "none".
         trials: How many trials to run.
         concurrency: How many of them run at the same time.
         launcher: What starts the workers of a trial and tells them of each other; one of `LAUNCHERS`.
         elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
-        environment: The submitter's variables that trials get, as of the submission (`core.environment`).
+        environment: The submitter's variables that trials get, as of the submission (`agent.environment`).
         env: Variables that the header sets; they go before `environment`.
         python_environment: The interpreter and packages that its trials run with.
         secrets: Names only; values never enter a spec.
@@ -115,8 +164,11 @@ class ExperimentSpec:
     bundle: Bundle
     backends: tuple[BackendChoice, ...] = (LOCAL,)
     objective: Objective | None = None
+    more_objectives: tuple[Objective, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
     search: Mapping[str, Distribution] = field(default_factory=dict)
     tuner: str = "tpe"
+    tuner_options: JsonObject = field(default_factory=dict)
     early_stop: str = "none"
     early_stop_options: EarlyStopOptions = field(default_factory=EarlyStopOptions)
     trials: int = 1
@@ -140,12 +192,25 @@ class ExperimentSpec:
     origin: Origin = field(default_factory=Origin)
 
     @property
+    def objectives(self) -> tuple[Objective, ...]:
+        """All that is optimized, the one that ranks trials first."""
+        return () if self.objective is None else (self.objective, *self.more_objectives)
+
+    @property
     def backend_names(self) -> str:
         """The names of its backends, for people."""
         return ", ".join(choice.profile.name for choice in self.backends)
 
+    @property
+    def secret_names(self) -> tuple[str, ...]:
+        """The names of the secrets of its trials, and of the variables of its hooks."""
+        names = list(self.secrets)
+        for hook in self.hooks:
+            names += hook.variables
+        return tuple(names)
+
     def choice(self, backend: str) -> BackendChoice:
-        """Its choice of the backend with this name; its first for "", where none is decided.
+        """Return its choice of the backend with this name; its first for "", where none is decided.
 
         Raises:
             KeyError: It has none.
@@ -210,7 +275,7 @@ class TrialSpec:
         return self.job_id_of(self.attempt)
 
     def job_id_of(self, attempt: int) -> str:
-        """The job id of one of the trial's attempts."""
+        """Return the job id of one of the trial's attempts."""
         return f"{self.experiment_id}-{self.number}-{attempt}"
 
 
@@ -225,7 +290,7 @@ class NodePlacement:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where the manager's allocator puts a trial.
+    """The place where the manager's allocator puts a trial.
 
     Attributes:
         nodes: One entry per node; empty where the backend decides.
@@ -238,4 +303,4 @@ class Placement:
     @property
     def accelerators(self) -> tuple[str, ...]:
         """Ids of all accelerators, node by node."""
-        return tuple(accelerator for placed in self.nodes for accelerator in placed.accelerators)
+        return tuple(chain.from_iterable(placed.accelerators for placed in self.nodes))

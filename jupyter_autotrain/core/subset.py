@@ -13,14 +13,14 @@ from dataclasses import replace
 from itertools import product
 
 from jupyter_autotrain.core.cluster import ClusterSpec, joined, of_part
-from jupyter_autotrain.core.devices import LinkKind
+from jupyter_autotrain.core.devices import LinkKind, presets
 from jupyter_autotrain.core.levels import Level
 
 SMALL = 16  # devices, or parts of a level, up to which every count is looked at
 
 
 def subsets(cluster: ClusterSpec, batch: int = 1) -> list[ClusterSpec]:
-    """Parts of a cluster without the whole of it; no two alike.
+    """Return parts of a cluster without the whole of it; no two are alike.
 
     Args:
         cluster: All devices.
@@ -33,13 +33,13 @@ def subsets(cluster: ClusterSpec, batch: int = 1) -> list[ClusterSpec]:
 
 
 def _of_levels(cluster: ClusterSpec, batch: int) -> Iterator[ClusterSpec]:
-    """Of a cluster with one kind of device."""
+    """Yield the parts of a cluster with one kind of device."""
     for sizes in _sizes(cluster.levels, batch, small=cluster.devices <= SMALL):
         yield _shrunk(cluster, sizes)
 
 
 def _sizes(levels: tuple[Level, ...], batch: int, *, small: bool) -> Iterator[tuple[int, ...]]:
-    """Sizes of the levels, innermost first."""
+    """Yield sizes of the levels, innermost first."""
     full = tuple(level.size for level in levels)
     if small:
         sizes = product(*(range(1, size + 1) for size in full))
@@ -52,12 +52,12 @@ def _sizes(levels: tuple[Level, ...], batch: int, *, small: bool) -> Iterator[tu
 
 
 def _is_scattered(sizes: tuple[int, ...], full: tuple[int, ...]) -> bool:
-    """Whether there is one device in each of several parts that have more."""
+    """Tell whether there is one device in each of several parts that have more."""
     return sizes[0] == 1 < full[0] and math.prod(sizes) > 1
 
 
 def _counts(size: int, batch: int) -> list[int]:
-    """Counts below a size, rising."""
+    """Return counts below a size, rising."""
     if size <= SMALL:
         return list(range(1, size))
     dividing = [count for count in range(1, size) if batch % count == 0]
@@ -65,7 +65,7 @@ def _counts(size: int, batch: int) -> list[int]:
 
 
 def _shrunk(cluster: ClusterSpec, sizes: tuple[int, ...]) -> ClusterSpec:
-    """A cluster of one kind with other sizes of its levels."""
+    """Return a cluster of one kind with other sizes of its levels."""
     pairs = list(zip(cluster.levels, sizes, strict=True))
     kept = tuple(replace(level, size=size) for level, size in pairs if size > 1)
     alone = Level("card", 1, replace(cluster.levels[0].link, kind=LinkKind.SINGLE))
@@ -80,9 +80,13 @@ def _named(device: str, levels: tuple[Level, ...]) -> str:
 
 
 def _of_count(cluster: ClusterSpec) -> Iterator[ClusterSpec]:
-    """Of a count without a form, fewer as they would be by themselves: 9xH100 has a chassis of 8."""
+    """Yield the smaller counts of a cluster given by a count without a form.
+
+    Fewer devices are as they would be by themselves: 9xH100 has a chassis of 8.
+    """
     device = cluster.kinds[0][0].name
-    if cluster.name != f"{cluster.devices}x{device}" or cluster.devices > 2 * SMALL:
+    is_counted = device in presets() and cluster.name == f"{cluster.devices}x{device}"
+    if not is_counted or cluster.devices > 2 * SMALL:
         return
     if of_part(cluster.name).levels != cluster.levels:  # with other links, say
         return
@@ -92,7 +96,7 @@ def _of_count(cluster: ClusterSpec) -> Iterator[ClusterSpec]:
 
 
 def _of_kinds(cluster: ClusterSpec, batch: int) -> Iterator[ClusterSpec]:
-    """Of a cluster with several kinds: of each kind none, some or all."""
+    """Yield the parts of a cluster with several kinds: of each kind none, some or all."""
     small = cluster.devices <= SMALL
     choices = [_of_kind(cluster, index, batch, small=small) for index in range(len(cluster.kinds))]
     for chosen in product(*choices):
@@ -102,7 +106,10 @@ def _of_kinds(cluster: ClusterSpec, batch: int) -> Iterator[ClusterSpec]:
 
 
 def _of_kind(cluster: ClusterSpec, index: int, batch: int, *, small: bool) -> list[ClusterSpec | None]:
-    """One kind alone: all of it, parts of it where the cluster is small, none of it."""
+    """Return the choices for one kind alone.
+
+    They are all of it, parts of it where the cluster is small, and none of it.
+    """
     kind = cluster.kinds[index]
     levels = cluster.groups[index]
     whole = ClusterSpec((kind,), levels, _named(kind[0].name, levels), cluster.reserved_bytes)

@@ -9,7 +9,7 @@ from html import escape
 from itertools import zip_longest
 from typing import Final
 
-from jupyter_autotrain.terminal import printable
+from jupyter_autotrain.agent.terminal import printable
 
 WIDTH: Final = 80
 """The most columns of a line of text."""
@@ -54,10 +54,7 @@ class Table:
         return f"<table>{head}<tbody>{body}</tbody></table>{below}"
 
     def _filled_columns(self) -> list[int]:
-        return [column for column in range(len(self.heads)) if self._is_filled(column)]
-
-    def _is_filled(self, column: int) -> bool:
-        return any(row[column] for row in self.rows)
+        return [column for column, cells in enumerate(zip(*self.rows, strict=True)) if any(cells)]
 
     def _html_row(self, row: Sequence[str], shown: Sequence[int]) -> str:
         cells = "".join(f"<td>{_escaped(row[column])}</td>" for column in shown)

@@ -27,7 +27,7 @@ _TYPE = "What kind of backend it is (`%autotrain backends` lists them)."
 
 
 class _Share(Section):
-    """How much of a backend an experiment may use."""
+    """The share of a backend that an experiment may use."""
 
     at_most: Count | None = Field(
         default=None, description="How many of its trials may be there at the same time.", examples=["8"]
@@ -49,20 +49,20 @@ class _Inline(_Share):
 
 @cache
 def profile_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
-    """What stands under a profile's name in a file: its type and its options."""
+    """Return what stands under a profile's name in a file: its type and its options."""
     return create_model(f"{type_name}_profile", __base__=options, __doc__=options.__doc__, type=_type_of(type_name))
 
 
 @cache
 def inline_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
-    """A profile written out in a header: its type and options, a name, and how much of it may be used."""
+    """Return a profile written out in a header: its type and options, a name, and how much of it may be used."""
     bases: Any = (_Inline, options)
     return create_model(f"{type_name}_backend", __base__=bases, __doc__=options.__doc__, type=_type_of(type_name))
 
 
 @cache
 def section_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
-    """What an experiment itself can set for a type: its `header_keys`; all options where it names none."""
+    """Return what an experiment itself can set for a type: its `header_keys`; all options where it names none."""
     keys = getattr(options, "header_keys", None)
     if keys is None:
         return options
@@ -71,7 +71,7 @@ def section_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
 
 
 def base_type(model: type[BaseModel], types: BackendTypes) -> tuple[str, frozenset[str]]:
-    """The type whose options a model has too, and their names; "" and none where it has only its own."""
+    """Return the type whose options a model has too, and their names; "" and none where it has only its own."""
     bases = [(name, other) for name, other in types if other is not model and issubclass(model, other)]
     if not bases:
         return "", frozenset()
@@ -104,7 +104,7 @@ class BackendForms:
 
 
 def backend_field() -> Any:  # noqa: ANN401 - pydantic's field is typed so
-    """The field `backend:` of a header."""
+    """Return the field `backend:` of a header."""
     return Field(
         default="local",
         description="Where trials run: one backend or several, by name or written out (see %autotrain backends).",

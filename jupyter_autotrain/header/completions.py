@@ -1,19 +1,20 @@
-"""What may be typed next in the header of a cell: keys, values, distributions, flags. Pure functions of the text."""
+"""Completions of the header of a cell: keys, values, distributions, flags. Pure functions of the text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, product
 
 from jupyter_autotrain.core.text_format import cut
-from jupyter_autotrain.header import backend_completions
+from jupyter_autotrain.header import backend_sections
+from jupyter_autotrain.header.aliases import FLAGS, Flag, flag_of
 from jupyter_autotrain.header.distributions import PARAMETERS
-from jupyter_autotrain.header.document import LIMIT_BYTES
-from jupyter_autotrain.header.flags import FLAGS, Flag
+from jupyter_autotrain.header.document import LIMIT_BYTES, dotted
 from jupyter_autotrain.header.help import distribution_form, field_of, options_of
-from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.schema import Header
+from jupyter_autotrain.header.value_faults import keys_of
 
 MAGIC = "%%autotrain"
 _KEY_LINE = re.compile(r"(\s*)(?:- )?([^\W\d]\w*)\s*:(.*)")
@@ -29,7 +30,7 @@ _LITERAL = re.compile(r"^([^\W\d]\w*)\s*(?::[^=\n]*)?=\s*(?:[-+\d'\"]|True|False
 
 @dataclass(frozen=True, slots=True)
 class Completions:
-    """What fits between `start` and the cursor.
+    """The texts that fit between `start` and the cursor.
 
     Attributes:
         matches: The texts, best first.
@@ -44,7 +45,7 @@ class Completions:
     descriptions: Mapping[str, str] = field(default_factory=dict)
 
     def title(self, text: str, otherwise: str = "") -> str:
-        """The first clause of what a text means, for a narrow column."""
+        """Return the first clause of what a text means, for a narrow column."""
         return cut(_CLAUSE.split(self.descriptions.get(text, ""))[0], _LONGEST_TITLE) or otherwise
 
 
@@ -73,28 +74,36 @@ def completions(text: str, cursor: int, backends: Sequence[str] = (), schema: ty
     rows = before.split("\n")[1:]
     commented = rows[-1].lstrip().startswith("#|")
     sure = commented or _ends_below(text, cursor)
-    if not sure and not all(_HEADER_LINE.fullmatch(row) for row in rows[:-1]):
-        return Completions((), cursor)
-    if any(row.rstrip() == "---" for row in rows[1:-1]) or (rows[0].rstrip() == "---" and not sure):
+    if not _is_above_the_end(rows, is_sure=sure):
         return Completions((), cursor)
     plain = [re.sub(r"^#\| ?", "", row) for row in rows]
     word, matches = _in_header(plain, cell)
     return _fitting(word, matches, cursor, sure=sure or _has_begun(plain, schema))
 
 
+def _is_above_the_end(rows: Sequence[str], *, is_sure: bool) -> bool:
+    """Tell whether the rows up to the cursor can be a header that has not ended."""
+    if any(map(_is_rule, rows[1:-1])):
+        return False
+    return is_sure or (not _is_rule(rows[0]) and all(map(_HEADER_LINE.fullmatch, rows[:-1])))
+
+
+def _is_rule(row: str) -> bool:
+    return row.rstrip() == "---"
+
+
 def _has_begun(rows: Sequence[str], schema: type[Header]) -> bool:
-    """True when a row begins with a key of the header; such variables are not annotated at the top of a cell."""
+    """Return True when a row begins with a key of the header; such variables are not annotated at the top of a cell."""
     keys = keys_of((), schema)
     return any((match := _KEY_LINE.match(row)) and match[2] in keys for row in rows)
 
 
 def _ends_below(text: str, cursor: int) -> bool:
-    """True when a `---` below the cursor ends the header, and none above does."""
+    """Return True when a `---` below the cursor ends the header, and none above does."""
     above = text[:cursor].split("\n")[1:-1]
     below = text[cursor:].split("\n")[1:]
-    ruled = [row for row in above if row.rstrip() == "---"]
-    front = bool(above) and above[0].rstrip() == "---"
-    return len(ruled) == int(front) and any(row.rstrip() == "---" for row in below)
+    front = bool(above) and _is_rule(above[0])
+    return sum(map(_is_rule, above)) == int(front) and any(map(_is_rule, below))
 
 
 def _fitting(word: str, described: Mapping[str, str], cursor: int, *, sure: bool = True) -> Completions:
@@ -104,28 +113,29 @@ def _fitting(word: str, described: Mapping[str, str], cursor: int, *, sure: bool
 
 
 def _on_line(before: str, cursor: int, cell: _CompletionInput) -> Completions:
-    words = before[len(MAGIC) :].split(" ")
-    if len(words) < 2:
+    *given, word = before[len(MAGIC) :].split(" ")
+    if not given:
         return Completions((), cursor)
-    word = words[-1]
-    last = next((w for w in reversed(words[:-1]) if w), "")
-    flag = next((flag for flag in FLAGS if last in flag.spellings and flag.takes_value), None)
-    if flag is not None:
-        key = ".".join(str(part) for part in flag.path)
-        return _fitting(word, _values(key, cell), cursor)
-    flags = FLAGS if word.startswith("-") or not word else ()
-    described = {spelling: _flag_text(flag, cell.schema) for flag in flags for spelling in flag.spellings}
-    unused = described.keys() - set(words[:-1])
-    return _fitting(word, {text: described[text] for text in described if text in unused}, cursor)
+    filled = [*filter(None, given)]
+    flag = flag_of(filled[-1]) if filled else None
+    if flag is not None and flag.takes_value:
+        return _fitting(word, _values(dotted(flag.path), cell), cursor)
+    unused: dict[str, str] = {}
+    if word.startswith("-") or not word:
+        for flag in FLAGS:
+            unused |= dict.fromkeys(flag.spellings, _flag_text(flag, cell.schema))
+    for used in given:
+        unused.pop(used, None)
+    return _fitting(word, unused, cursor)
 
 
 def _flag_text(flag: Flag, schema: type[Header]) -> str:
-    """What a flag means: what the key means that it sets."""
-    return flag.text or str(field_of(".".join(map(str, flag.path)), schema).description)
+    """Return what a flag means: what the key means that it sets."""
+    return flag.text or str(field_of(dotted(flag.path), schema).description)
 
 
 def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Mapping[str, str]]:
-    """The word before the cursor, and what may replace it, each with what it means."""
+    """Return the word before the cursor, and what may replace it, each with what it means."""
     row = rows[-1]
     path = _path_above(rows)
     match = _KEY_LINE.fullmatch(row)
@@ -142,12 +152,12 @@ def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Mappin
     if opened == "[" or (not match and tail.lstrip().startswith("- ")):
         return word, _values(".".join(path), cell)
     if path[:1] == ["backend"]:
-        return word, _as_keys(backend_completions.keys(path, rows, cell.schema))
+        return word, _as_keys(backend_sections.keys(path, rows, cell.schema))
     return word, _keys(path, cell)
 
 
 def _path_above(rows: Sequence[str]) -> list[str]:
-    """The keys that enclose the last row, by indentation."""
+    """Return the keys that enclose the last row, by indentation."""
     indent = len(rows[-1]) - len(rows[-1].lstrip())
     indent += rows[-1].lstrip().startswith("- ")  # an item may stand below its key without an indent
     path: list[str] = []
@@ -171,7 +181,7 @@ def _into_brackets(path: list[str], tail: str) -> tuple[list[str], str, str]:
 
 
 def _without_closed(text: str) -> str:
-    """The text without brackets that are closed again."""
+    """Return the text without brackets that are closed again."""
     for _ in range(_DEEPEST):
         shorter = _CLOSED.sub("", text)
         if shorter == text:
@@ -181,7 +191,7 @@ def _without_closed(text: str) -> str:
 
 
 def _last_word(text: str, more: str = "") -> str:
-    """The letters, digits, underscores and `more` that the text ends with."""
+    """Return the letters, digits, underscores and `more` that the text ends with."""
     start = len(text)
     while start and (text[start - 1].isalnum() or text[start - 1] == "_" or text[start - 1] in more):
         start -= 1
@@ -194,7 +204,7 @@ def _keys(path: list[str], cell: _CompletionInput) -> dict[str, str]:
     if path[:1] == ["search"]:
         distributions = {name: distribution_form(name) for name in PARAMETERS}
         return _as_keys({**distributions, **dict.fromkeys(("_type", "_value", "_name"), "As in NNI")})
-    return _as_keys({name: str(key.description or "") for name, key in keys_of(path, cell.schema).items()})
+    return _as_keys(backend_sections.described(keys_of(path, cell.schema)))
 
 
 def _as_keys(described: Mapping[str, str]) -> dict[str, str]:
@@ -214,22 +224,18 @@ def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, 
 
 def _values(key: str, cell: _CompletionInput) -> dict[str, str]:
     if key.partition(".")[0] == "backend":
-        return _undescribed(backend_completions.values(key, cell.backends, cell.schema))
+        return _undescribed(backend_sections.values(key, cell.backends, cell.schema))
     if key == "objective":
-        goals = ("maximize", "minimize")
-        metrics = _metrics(cell.text)
-        forms = [f"{goal} {form}" for goal in goals for metric in metrics for form in _summaries(goal, metric)]
-        return _undescribed([*(f"{goal} " for goal in goals), *forms])
+        texts = ["maximize ", "minimize "]
+        for goal, metric in product(("maximize", "minimize"), _metrics(cell.text)):
+            texts += [f"{goal} {metric}", f"{goal} {goal[:3]}({metric})", f"{goal} mean({metric}, last=5)"]
+        return _undescribed(texts)
     if key.startswith("search."):
         return {f"{name}(": distribution_form(name) for name in PARAMETERS}
     return _undescribed(options_of(key, cell.schema))
 
 
-def _summaries(goal: str, metric: str) -> tuple[str, ...]:
-    return metric, f"{goal[:3]}({metric})", f"mean({metric}, last=5)"
-
-
 def _metrics(text: str) -> list[str]:
-    """The names that the cell reports."""
-    names = [name for call in _REPORT.findall(text) for name in _KEYWORD.findall(call)]
+    """Return the names that the cell reports."""
+    names = chain.from_iterable(map(_KEYWORD.findall, _REPORT.findall(text)))
     return [name for name in dict.fromkeys(names) if name != "step"]

@@ -12,23 +12,21 @@ from pathlib import Path
 
 from jupyter_autotrain.header import project_files, project_trust
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
-from jupyter_autotrain.header.document import NULLS, Document, PlainScalar
-from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, shown
-from jupyter_autotrain.header.file_paths import resolved
-from jupyter_autotrain.header.profile_files import DEFINITIONS, USER_FILE, Definition, defined_in
-from jupyter_autotrain.header.profiles import Profiles
+from jupyter_autotrain.header.document import NULLS, Document, Fault, KeyPath, PlainScalar, SourceLocation, shown
+from jupyter_autotrain.header.nni_file import is_nni, read_nni_file
+from jupyter_autotrain.header.profiles import DEFINITIONS, USER_FILE, Definition, Profiles, defined_in
 from jupyter_autotrain.header.project_files import FILE_NAME
 from jupyter_autotrain.header.schema import Header
-from jupyter_autotrain.header.settings_files import existing, read_file
+from jupyter_autotrain.header.settings_files import existing, read_file, resolved
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderContext:
-    """What the entry point knows: the working folder, the environment and the types of backends.
+    """The surroundings of a header: the working folder, the variables and the types of backends.
 
     Attributes:
         cwd: The folder; `autotrain.yaml` is searched here and upward, to the root of the repository.
-        environ: The environment; JUPYTER_CONFIG_DIR or HOME leads to the user's files.
+        environ: The variables; JUPYTER_CONFIG_DIR or HOME leads to the user's files.
         backends: Names of the types of backends; empty: any name is taken.
         schema: The keys that there are, with the sections of backends.
     """
@@ -39,14 +37,14 @@ class HeaderContext:
     schema: type[Header] = Header
 
     def config_folder(self) -> Path | None:
-        """The user's folder of Jupyter's configuration."""
+        """Return the user's folder of Jupyter's configuration."""
         if config := self.environ.get("JUPYTER_CONFIG_DIR"):
             return Path(config)
         home = self.environ.get("HOME")
         return Path(home, ".jupyter") if home else None
 
     def user_file(self, name: str = FILE_NAME) -> Path | None:
-        """A file of the user's, if there is one."""
+        """Return a file of the user's, if there is one."""
         folder = self.config_folder()
         return existing(folder / name) if folder else None
 
@@ -86,18 +84,18 @@ class HeaderContext:
         return project_trust.is_trusted(project, document.data, self.config_folder(), self.environ)
 
     def shown(self, path: Path) -> str:
-        """A file's path for people: below the home with `~`, else from the working folder."""
+        """Return a file's path for people: below the home with `~`, else from the working folder."""
         home = self.environ.get("HOME", "")
         if path == self.user_file(path.name):
             return f"~{str(path).removeprefix(home)}" if home and path.is_relative_to(home) else str(path)
         return os.path.relpath(path, self.cwd)
 
     def read(self, path: Path) -> Document:
-        """Settings of a file; what is wrong with it is among its faults."""
+        """Return settings of a file; what is wrong with it is among its faults."""
         return read_file(path, self.shown(path))
 
     def profiles(self) -> tuple[Profiles, list[Fault]]:
-        """What `backend:` can name, and faults of the files that define it."""
+        """Return what `backend:` can name, and faults of the files that define it."""
         found, faults = definitions(self)
         return Profiles(self.backends, dict(self.schema.backend_types), found, self.cwd), faults
 
@@ -123,7 +121,7 @@ def merge_sources(context: HeaderContext, header: Document, line: Document, file
 
 
 def definitions(context: HeaderContext) -> tuple[dict[str, Definition], list[Fault]]:
-    """The profiles of the user's and the project's file by name, the project's first, and faults of both files."""
+    """Get the profiles of the user's and the project's file by name, the project's first, and faults of both files."""
     found: dict[str, Definition] = {}
     faults = []
     if user := context.user_file(USER_FILE):
@@ -149,7 +147,7 @@ def uncounted(context: HeaderContext) -> list[Fault]:
 
 
 def _no_definitions(document: Document) -> list[Fault]:
-    """What is wrong where `backends:` of a project's file is something else than profiles by name."""
+    """Return what is wrong where `backends:` of a project's file is something else than profiles by name."""
     given = document.data.get(DEFINITIONS)
     if not given or isinstance(given, dict):
         return []
@@ -185,6 +183,9 @@ def _requested_file(context: HeaderContext, file: str) -> Document:
     except RuntimeError:  # `~name` of a user that does not exist
         path = context.cwd / file
     document = read_file(path, path.name, SourceLocation(1))
+    if not document.faults and is_nni(document.data):
+        settings = read_nni_file(path).settings
+        return Document({key: value for key, value in settings.items() if value is not None})
     if not path.is_file() or path.resolve().is_relative_to(context.cwd.resolve()):
         return document
     has_settings = not document.data or canonical(document).data.keys() & context.schema.model_fields.keys()
@@ -192,7 +193,10 @@ def _requested_file(context: HeaderContext, file: str) -> Document:
 
 
 def _not_settings(path: Path) -> Fault:
-    """A file from elsewhere that is no header may be anything: its text gets into no notebook."""
+    """Return the fault of a file from elsewhere that is no header.
+
+    Its text, which may be anything, gets into no notebook.
+    """
     found = f"{path.name} cannot be read as settings"
     return Fault(found, "expected `key: value` lines", "check the file", SourceLocation(1))
 

@@ -18,13 +18,12 @@ import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
-from jupyter_autotrain.core.trial_names import TRIAL_NAMES
-from jupyter_autotrain.header.document import PlainScalar, resolve
-from jupyter_autotrain.header.faults import KeyPath, UnfitError, expected_instead, shown
-from jupyter_autotrain.header.yaml_parts import load
+from jupyter_autotrain.core.spec import TRIAL_NAMES
+from jupyter_autotrain.core.text_format import closest_match
+from jupyter_autotrain.header.document import KeyPath, PlainScalar, UnfitError, expected_instead, resolve, shown
+from jupyter_autotrain.header.yaml_reader import load
 
 _CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[^\W\d][\w.\-/]*")
@@ -51,7 +50,7 @@ _SWEEP_NAMES: Mapping[str, str] = {
 
 
 def read_name(value: object) -> str:
-    """A search-space name: it becomes a plain variable of the trial.
+    """Return a search-space name: it becomes a plain variable of the trial.
 
     Raises:
         UnfitError: When it cannot be one.
@@ -119,16 +118,17 @@ def _from_sweep(value: Mapping[str, object]) -> Distribution:
     if "values" in value or "value" in value:
         values = value.get("values", [value.get("value")])
         return _choice(values if isinstance(values, list) else [values])
-    bounds = {"low": value.get("min"), "high": value.get("max")}
-    plain = [resolve(bound) for bound in bounds.values()]
-    kind = str(value.get("distribution", "int_uniform" if all(type(b) is int for b in plain) else "uniform"))
+    low = value.get("min")
+    high = value.get("max")
+    is_whole = type(resolve(low)) is int and type(resolve(high)) is int
+    kind = str(value.get("distribution", "int_uniform" if is_whole else "uniform"))
     if kind == "int_uniform":
-        low, high = (_integer(bound) for bound in bounds.values())
-        return _checked(RandInt(low, high + 1))  # sweeps include both ends
+        return _checked(RandInt(_integer(low), _integer(high) + 1))  # sweeps include both ends
     if kind not in _SWEEP_NAMES:
         raise UnfitError(expected_instead(kind, (*_SWEEP_NAMES, "int_uniform")))
     name = _SWEEP_NAMES[kind]
-    return _build(name, {key: bounds.get(key, value.get(key)) for key in PARAMETERS[name]})
+    numbers = {**value, "low": low, "high": high}
+    return _build(name, {key: numbers.get(key) for key in PARAMETERS[name]})
 
 
 def _build(name: str, arguments: object, at: KeyPath = ()) -> Distribution:
@@ -224,14 +224,18 @@ def _checked(distribution: Distribution) -> Distribution:
     if isinstance(distribution, RandInt) and not distribution.low < distribution.high:
         raise UnfitError(f"expected low < high, found randint({distribution.low}, {distribution.high})")
     if isinstance(distribution, Uniform):
-        if not distribution.low <= distribution.high:
-            raise UnfitError(f"expected low <= high, found {distribution.low:g} and {distribution.high:g}")
-        if distribution.log and distribution.low <= 0:
-            raise UnfitError(f"expected low > 0 on a logarithmic scale, found {distribution.low:g}")
-        if not math.isfinite(distribution.high - distribution.low):
-            raise UnfitError("expected low and high less than 1.8e308 apart")
+        _check_bounds(distribution)
     if isinstance(distribution, Normal) and distribution.sigma <= 0:
         raise UnfitError(f"expected sigma > 0, found {distribution.sigma:g}")
     if isinstance(distribution, Uniform | Normal) and distribution.q is not None and distribution.q <= 0:
         raise UnfitError(f"expected q > 0, found {distribution.q:g}")
     return distribution
+
+
+def _check_bounds(uniform: Uniform) -> None:
+    if not uniform.low <= uniform.high:
+        raise UnfitError(f"expected low <= high, found {uniform.low:g} and {uniform.high:g}")
+    if uniform.log and uniform.low <= 0:
+        raise UnfitError(f"expected low > 0 on a logarithmic scale, found {uniform.low:g}")
+    if not math.isfinite(uniform.high - uniform.low):
+        raise UnfitError("expected low and high less than 1.8e308 apart")

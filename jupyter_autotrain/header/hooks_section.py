@@ -9,11 +9,10 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from jupyter_autotrain.core.credentials import names_credential
+from jupyter_autotrain.agent.credentials import names_credential
 from jupyter_autotrain.core.hooks import EVENTS, Hook, variables_in
-from jupyter_autotrain.header.choices import OneOf
-from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, looks_secret
+from jupyter_autotrain.header.document import UnfitError, looks_secret, resolve
+from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Duration, Text, list_of_words
 
@@ -34,13 +33,27 @@ def _url(value: object) -> str:
     return text
 
 
+def _service(value: object) -> str:
+    text = value.strip() if isinstance(value, str) else ""
+    begin, colon, rest = text.partition("://")
+    is_address = text.startswith("${") or (colon and begin.replace("+", "").isalnum())
+    if not is_address:
+        raise UnfitError("expected an address of Apprise such as slack://${SLACK_TOKENS}, or ${NAME} that has it")
+    if (rest and not variables_in((text,))) or any(map(looks_secret, text.split("/"))):
+        raise UnfitError(
+            "expected its secrets from the environment, as in slack://${SLACK_TOKENS}",
+            "set that variable where you submit", found="an address with what may be a secret (not shown here)",
+        )  # fmt: skip
+    return text
+
+
 def _header(value: object, name: str) -> str:
     text = str(resolve(value))
-    if any(not c.isprintable() for c in name + text):
+    if not (name + text).isprintable():
         raise UnfitError("expected one line of text", found=f"the header {name!r}")
     is_secret = name.lower() in _SECRET_FIELDS or names_credential(name.replace("-", "_"))
     has_variable = bool(variables_in((text,)))
-    if (is_secret and not has_variable) or any(looks_secret(word) for word in text.split()):
+    if (is_secret and not has_variable) or any(map(looks_secret, text.split())):
         raise UnfitError(_FORM, "set that variable where you submit", found="what looks like a secret (not shown here)")
     return text
 
@@ -71,7 +84,7 @@ Event = Annotated[str, OneOf(EVENTS)]
 
 
 class HookSection(Section):
-    """Whom to tell; give `url` or `command`."""
+    """Whom to tell; give one of `url`, `command` and `service`."""
 
     url: Annotated[str, BeforeValidator(_url)] | None = Field(
         default=None,
@@ -90,20 +103,30 @@ class HookSection(Section):
         "what it leaves running at its end or after `timeout` is ended.",
         examples=["[sh, tell.sh]"],
     )
+    service: Annotated[str, BeforeValidator(_service)] | None = Field(
+        default=None,
+        description="A chat or mail service, by its address in Apprise (Slack, Teams, Discord, Matrix, mail and 100 "
+        "more); secrets only as `${NAME}`. Needs `pip install 'jupyter-autotrain[notify]'`.",
+        examples=["slack://${SLACK_TOKENS}", "mailto://${MAIL_LOGIN}@example.com"],
+    )
     events: Annotated[tuple[Event, ...], BeforeValidator(list_of_words)] = Field(
         default=("ended",), description=f"When: of {', '.join(EVENTS)}.", examples=["[ended, trial_failed]"]
     )
     timeout: Duration = Field(default=10.0, description="Longest time of one try.", examples=["30s"])
 
     @model_validator(mode="after")
-    def _is_one_of_both(self) -> Self:
-        if (self.url is None) == (self.command is None):
-            raise UnfitError("expected either `url:` or `command:`", found="a hook with none or both of them")
+    def _is_one_of_three(self) -> Self:
+        given = [name for name in ("url", "command", "service") if getattr(self, name) is not None]
+        if len(given) != 1:
+            found = f"a hook with {' and '.join(given) or 'none of them'}"
+            raise UnfitError("expected one of `url:`, `command:` and `service:`", found=found)
         if self.headers and self.url is None:
-            raise UnfitError("expected no headers: a command gets none", found="a command with headers")
+            raise UnfitError(f"expected no headers: a {given[0]} gets none", found=f"a {given[0]} with headers")
         _timeout(self.timeout)
         return self
 
     def to_hook(self, name: str) -> Hook:
-        """The hook as a spec keeps it."""
-        return Hook(name, self.url or "", dict(self.headers), self.command or (), self.events, self.timeout)
+        """Return the hook as a spec keeps it."""
+        return Hook(
+            name, self.url or "", dict(self.headers), self.command or (), self.events, self.timeout, self.service or ""
+        )

@@ -9,7 +9,7 @@ from typing import Final
 
 from ruamel.yaml import YAML
 
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.errors import BackendError
 
 _HEAD: Final = "# Backends by name. See: %autotrain help backend\n"
@@ -18,7 +18,7 @@ _ENDLESS = 10**6  # characters on a line: nothing is broken
 
 
 def added(text: str, name: str, settings: Mapping[str, JsonValue]) -> str:
-    """The text with a profile more, at its end."""
+    """Return the text with a profile more, at its end."""
     block = _block(name, settings)
     if not text.strip():
         return f"{text or _HEAD}{block}"
@@ -27,7 +27,7 @@ def added(text: str, name: str, settings: Mapping[str, JsonValue]) -> str:
 
 
 def removed(text: str, name: str) -> str:
-    """The text without a profile; comments around it stay.
+    """Return the text without a profile; comments around it stay.
 
     Raises:
         BackendError: It does not stand in lines of its own.
@@ -38,7 +38,7 @@ def removed(text: str, name: str) -> str:
 
 
 def block_of(text: str, name: str) -> str:
-    """The lines of a profile, as they stand in the text.
+    """Return the lines of a profile, as they stand in the text.
 
     Raises:
         BackendError: It does not stand in lines of its own.
@@ -49,7 +49,7 @@ def block_of(text: str, name: str) -> str:
 
 
 def changed(text: str, name: str, settings: Mapping[str, JsonValue], unset: Collection[str] = ()) -> str:
-    """The text with some settings of a profile changed; comments in it stay where their lines do.
+    """Return the text with some settings of a profile changed; comments in it stay where their lines do.
 
     Args:
         text: The file.
@@ -72,12 +72,12 @@ def changed(text: str, name: str, settings: Mapping[str, JsonValue], unset: Coll
 
 
 def text_of(value: JsonValue) -> str:
-    """A setting as one writes it after its key, on one line."""
+    """Return a setting as one writes it after its key, on one line."""
     return _block("value", {"value": value}).partition("value: ")[2].strip()
 
 
 def _lines_of(lines: list[str], name: str) -> tuple[int, int]:
-    """The first line of a profile, and the one after its last."""
+    """Return the first line of a profile, and the one after its last."""
     begin = next((number for number, line in enumerate(lines) if _key_on(line) == name), None)
     if begin is None:
         raise BackendError(
@@ -105,7 +105,7 @@ def _block(name: str, settings: Mapping[str, JsonValue]) -> str:
 
 
 def _flowing(value: JsonValue) -> object:
-    """Lists and mappings on one line, as `[gpu1, gpu2]`."""
+    """Return lists and mappings on one line, as `[gpu1, gpu2]`."""
     yaml = _writer()
     yaml.default_flow_style = True
     text = _written(yaml, {"value": value})

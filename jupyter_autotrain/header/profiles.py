@@ -5,20 +5,75 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.header import project_trust, secrets
+from jupyter_autotrain.header import project_trust, value_faults
 from jupyter_autotrain.header.backend_models import inline_model, profile_model
-from jupyter_autotrain.header.document import Document, resolve
-from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation, UnfitError, expected_instead, shown
-from jupyter_autotrain.header.model_faults import validated
-from jupyter_autotrain.header.profile_files import Definition
+from jupyter_autotrain.header.document import (
+    Document,
+    Fault,
+    KeyPath,
+    SourceLocation,
+    UnfitError,
+    dotted,
+    expected_instead,
+    resolve,
+    shown,
+)
 from jupyter_autotrain.header.types import read_name
+from jupyter_autotrain.header.value_faults import validated
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+USER_FILE: Final = "backends.yaml"
+DEFINITIONS: Final = "backends"  # the key of a project file that holds profiles
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A profile as a file defines it, not checked yet.
+
+    Attributes:
+        name: The profile's.
+        settings: What stands under it; a mapping where it is right.
+        path: Where that is in the document.
+        document: The whole file.
+        file: Its path.
+        hides: The definition of the same name in a file that counts less.
+        is_trusted: Whether it counts: the user's own do, those of a project once its file is trusted.
+    """
+
+    name: str
+    settings: object
+    path: KeyPath
+    document: Document
+    file: Path
+    hides: Definition | None = None
+    is_trusted: bool = True
+
+    @property
+    def location(self) -> SourceLocation:
+        """Where it stands, for people."""
+        return self.document.location(self.path)
+
+
+def defined_in(document: Document, path: KeyPath, file: Path) -> dict[str, Definition]:
+    """Return the profiles that a file defines, by name.
+
+    Args:
+        document: The file, read.
+        path: The mapping of the profiles in it; one that is no mapping defines none.
+        file: The file's path.
+    """
+    found: object = document.data
+    for part in path:
+        found = found.get(str(part)) if isinstance(found, dict) else None
+    if not isinstance(found, dict):
+        return {}
+    return {name: Definition(name, settings, (*path, name), document, file) for name, settings in found.items()}
 
 
 _LOGIN_OPTIONS = ("transport", "user", "port", "key_file", "config_file", "python")
@@ -53,12 +108,12 @@ class Profiles:
         return str(definition.location) if definition else "type"
 
     def _needed(self, type_name: str) -> list[str]:
-        """The options without which a type is no backend."""
+        """Return the options without which a type is no backend."""
         model = self.models.get(type_name)
         return [key for key, option in model.model_fields.items() if option.is_required()] if model else []
 
     def find(self, name: str, location: SourceLocation = SourceLocation()) -> tuple[Profile | None, list[Fault]]:  # noqa: B008 - frozen
-        """The profile of a name, or None and why.
+        """Return the profile of a name, or None and why.
 
         Args:
             name: Its name.
@@ -99,7 +154,7 @@ class Profiles:
     def inline(
         self, settings: Mapping[str, object], document: Document, path: KeyPath
     ) -> tuple[BackendChoice | None, list[Fault]]:
-        """The choice that a mapping with a type stands for, or None and why.
+        """Return the choice that a mapping with a type stands for, or None and why.
 
         Args:
             settings: The mapping.
@@ -119,22 +174,21 @@ class Profiles:
         return BackendChoice(profile, at_most=at_most, prefer=getattr(checked, "prefer", 1.0)), []
 
     def _type(self, settings: Mapping[str, object], document: Document, path: KeyPath) -> tuple[str, list[Fault]]:
-        """The name of a profile's type, or why it has none."""
-        dotted = ".".join(str(part) for part in path)
+        """Return the name of a profile's type, or why it has none."""
         if "type" not in settings:
             expected = f"expected `type:` with one of {', '.join(self.types)}"
-            return "", [Fault(f"{dotted} has no type", expected, "add it", document.location(path))]
+            return "", [Fault(f"{dotted(path)} has no type", expected, "add it", document.location(path))]
         name = str(settings["type"])
         if self.types and name not in self.types:
             location = document.location((*path, "type"))
             expected = expected_instead(name, self.types)
-            return "", [Fault(f"{dotted}: unknown type {shown(settings['type'])}", expected, "", location)]
+            return "", [Fault(f"{dotted(path)}: unknown type {shown(settings['type'])}", expected, "", location)]
         return name, []
 
     def _checked(
         self, settings: Mapping[str, object], document: Document, path: KeyPath, model: type[BaseModel] | None
     ) -> tuple[BaseModel | None, list[Fault]]:
-        stray = dict(secrets.in_profile(settings, document, path, getattr(model, "names_of_secrets", ())))
+        stray = dict(value_faults.in_profile(settings, document, path, getattr(model, "names_of_secrets", ())))
         plain = {key: value for key, value in settings.items() if (*path, key) not in stray}
         if model is None:
             return None, list(stray.values())
@@ -150,18 +204,24 @@ class Profiles:
 
     def _with_login(self, options: JsonObject) -> JsonObject:
         """Where `via` names another profile with hosts: its first host, and how that is reached."""
-        definition = self.definitions.get(str(options.get("via")))
+        login = self._first_host(str(options.get("via")))
+        if not login:
+            return options
+        known = {key: login[key] for key in _LOGIN_OPTIONS if login.get(key) is not None}
+        return {**known, **options, "via": login["host"]}
+
+    def _first_host(self, name: str) -> JsonObject:
+        """Return the options by which the first host of a profile is reached; {} where it names no hosts."""
+        definition = self.definitions.get(name)
         settings = definition.settings if definition is not None else None
         if not isinstance(settings, dict) or "hosts" not in settings:
-            return options
-        profile, _ = self.find(str(options["via"]))
+            return {}
+        profile, _ = self.find(name)
         hosts = profile.options.get("hosts") if profile is not None else None
         if profile is None or not isinstance(hosts, list) or not hosts:
-            return options
+            return {}
         own = hosts[0] if isinstance(hosts[0], dict) else {"host": hosts[0]}
-        reached = {**profile.options, **own}
-        known = {key: reached[key] for key in _LOGIN_OPTIONS if reached.get(key) is not None}
-        return {**known, **options, "via": own["host"]}
+        return {**profile.options, **own}
 
 
 def _not_trusted(definition: Definition) -> Fault:

@@ -9,14 +9,12 @@ from typing import Final
 
 from jupyter_autotrain.header import project_trust
 from jupyter_autotrain.header.aliases import canonical
-from jupyter_autotrain.header.document import Document
-from jupyter_autotrain.header.faults import Fault, shown
-from jupyter_autotrain.header.profile_files import Definition
+from jupyter_autotrain.header.document import Document, Fault, shown
+from jupyter_autotrain.header.profiles import Definition
 from jupyter_autotrain.header.project_trust import BUILT_IN
 
 FILE_NAME: Final = "autotrain.yaml"
 _HOOKS = "hooks"
-_SHIP = "ship"
 
 
 def with_projects(

@@ -1,4 +1,4 @@
-"""What a project's file would do, for its reader to look at and to agree to; see `project_trust`."""
+"""The effects of a project's file, for its reader to look at and to agree to; see `project_trust`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupyter_autotrain.errors import AutotrainError, BackendError
-from jupyter_autotrain.header import named_files, project_trust
+from jupyter_autotrain.header import project_trust, settings_files
 from jupyter_autotrain.header.config_sources import HeaderContext
 from jupyter_autotrain.header.document import Document, resolve
-from jupyter_autotrain.header.profile_files import DEFINITIONS
+from jupyter_autotrain.header.profiles import DEFINITIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def review(context: HeaderContext) -> ProjectReview:
     shown = context.shown(project)
     try:
         digest = project_trust.digest(project, document.data)
-        named = named_files.of_settings(project, document.data)
+        named = settings_files.of_settings(project, document.data)
     except OSError as error:
         raise AutotrainError(
             f"{shown} cannot be read: {error.strerror}.", "A small file of settings.", "Look at it by hand."

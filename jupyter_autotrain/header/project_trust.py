@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.header import named_files
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.header import settings_files
 from jupyter_autotrain.header.document import LIMIT_BYTES
 
 RECORD_FILE: Final = "autotrain_trusted_projects.json"
@@ -30,20 +30,20 @@ BUILT_IN: Final = ("local", "debug")
 
 FREE_KEYS: Final = frozenset(
     {
-        "name", "objective", "search", "tuner", "early_stop", "trials", "concurrency", "resources", "launcher",
-        "elastic", "timeout", "budget", "seed", "returns", "fetch_limit", "retries", "notify",
+        "name", "objective", "constraints", "search", "early_stop", "trials", "concurrency", "resources",
+        "launcher", "elastic", "timeout", "budget", "seed", "returns", "fetch_limit", "retries", "notify",
     }
 )  # fmt: skip
 """Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""
 TRUSTED_KEYS: Final = frozenset(
     {
         "backend", "env", "environment", "pass_env", "secrets", "not_secrets", "ship", "data", "hooks", "parallel",
-        "on_rerun",
+        "on_rerun", "setup", "tuner",
     }
 )  # fmt: skip
 """Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs.
 
-What `parallel` has are expressions, which are evaluated in the notebook.
+What `parallel` has are expressions, which are evaluated in the notebook; `tuner` may name code to be fetched.
 """
 _DIGEST_CHARACTERS = 32
 
@@ -105,8 +105,8 @@ def digest(path: Path, settings: Mapping[str, object]) -> str:
     if path.stat().st_size > LIMIT_BYTES:
         raise OSError(None, f"it has more than {LIMIT_BYTES} bytes")
     sums = hashlib.sha256()
-    for file in (path.resolve(), *named_files.of_settings(path, settings)):
-        sums.update(hashlib.sha256(os.fsencode(file)).digest() + named_files.digest_of(file))
+    for file in (path.resolve(), *settings_files.of_settings(path, settings)):
+        sums.update(hashlib.sha256(os.fsencode(file)).digest() + settings_files.digest_of(file))
     return sums.hexdigest()[:_DIGEST_CHARACTERS]
 
 
@@ -117,7 +117,7 @@ def is_trusted(path: Path, settings: Mapping[str, object], folder: Path | None, 
         path: The file.
         settings: What stands in it.
         folder: The user's folder of Jupyter's configuration, where the agreement is kept.
-        environ: The environment.
+        environ: The variables.
     """
     try:
         found = digest(path, settings)

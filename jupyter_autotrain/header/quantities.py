@@ -1,12 +1,16 @@
-"""Sizes and times as people write them: `8GB`, `16GiB..`, `30m`, `1h30m`, `90`."""
+"""Values as people write them: one of several words, sizes and times such as `8GB`, `16GiB..`, `30m`, `1h30m`, `90`."""
 
 from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 
-from jupyter_autotrain.core.sizes import parse_bytes
-from jupyter_autotrain.header.faults import UnfitError
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
+
+from jupyter_autotrain.agent.sizes import parse_bytes
+from jupyter_autotrain.header.document import UnfitError, expected_instead
 
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?\s*(?:ms|[smhd])\s*)+", re.IGNORECASE)
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|[smhd])", re.IGNORECASE)
@@ -78,3 +82,57 @@ def _short(value: str | float, form: str) -> str:
     if len(text) > _LONGEST_CHARS:
         raise UnfitError(form)
     return text
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates text that must be one of `names`; `others` are further spellings of them, in lower case.
+
+    Text that the regular expression `pattern` matches as a whole is taken as it is.
+    """
+
+    names: tuple[str, ...]
+    others: tuple[tuple[str, str], ...] = ()
+    pattern: str = ""
+
+    def read(self, value: object) -> str:
+        """Return the name that is meant.
+
+        Raises:
+            UnfitError: When none is.
+        """
+        known = {name: name for name in self.names} | dict(self.others)
+        word = str(value) if isinstance(value, str | int) else ""
+        if self.pattern and re.fullmatch(self.pattern, word):
+            return word
+        if word.lower() not in known:
+            raise UnfitError(expected_instead(word, self.names))
+        return known[word.lower()]
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, _: CoreSchema, __: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"type": "string", "enum": list(self.names)}
+
+
+@dataclass(frozen=True)
+class ShortForm:
+    """Annotates a section that one text may stand for: the value of its key `key`, one of `texts`."""
+
+    key: str
+    texts: OneOf
+
+    def read(self, value: object) -> object:
+        """Return the section that is meant.
+
+        Raises:
+            UnfitError: When the text is none of those known.
+        """
+        return {self.key: self.texts.read(value)} if isinstance(value, str) else value
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self.read, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"anyOf": [{"type": "string", "enum": list(self.texts.names)}, handler(schema)]}

@@ -5,20 +5,228 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import PrivateAttr
+from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 
-from jupyter_autotrain.core import grid
-from jupyter_autotrain.core.environment import passed
+from jupyter_autotrain.agent.environment import passed
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
 from jupyter_autotrain.core.hooks import Hook
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
-from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
-from jupyter_autotrain.header.backend_models import BackendTypes
-from jupyter_autotrain.header.keys import HeaderKeys
+from jupyter_autotrain.core.space import count_points, is_finite
+from jupyter_autotrain.core.spec import (
+    LAUNCHERS,
+    Budget,
+    Bundle,
+    ExperimentSpec,
+    Resources,
+)
+from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, backend_field
+from jupyter_autotrain.header.distributions import read_distribution, read_name
+from jupyter_autotrain.header.hooks_section import HookSection
+from jupyter_autotrain.header.objectives import EnvironmentSection, Goals, MatchForm
+from jupyter_autotrain.header.parallel import ParallelSection
+from jupyter_autotrain.header.quantities import OneOf, ShortForm
+from jupyter_autotrain.header.search_keys import Constraints, Tuner, TunerChoice
+from jupyter_autotrain.header.sections import (
+    EARLY_STOP_RULE,
+    BudgetSection,
+    DataEntry,
+    EarlyStopSection,
+    ResourcesSection,
+    Section,
+    ShipSection,
+)
+from jupyter_autotrain.header.types import (
+    AS_INTEGER,
+    CellNumbers,
+    Count,
+    Duration,
+    Name,
+    Patterns,
+    Secrets,
+    Size,
+    Truth,
+    VariableName,
+    VariableNames,
+    VariableText,
+    list_of_words,
+)
+
+_Distribution = Annotated[
+    Any, BeforeValidator(read_distribution), WithJsonSchema({"type": ["string", "array", "object"]})
+]
+_SearchName = Annotated[str, BeforeValidator(read_name)]
+
+
+def _ship(value: object) -> object:
+    return value if isinstance(value, dict | ShipSection) else {"files": value}
+
+
+class HeaderKeys(Section):
+    """The keys that a cell header may have."""
+
+    name: Name | None = Field(
+        default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
+    )
+    backend: Annotated[Any, BackendForms()] = backend_field()
+    objective: Goals | None = Field(
+        default=None,
+        description="The reported metric that ranks trials, by its last value or by that of max(METRIC), min(METRIC), "
+        "mean(METRIC), each also of the newest values only: mean(METRIC, last=5). Of several in a list the first ranks "
+        "trials, and the search weighs them against each other.",
+        examples=[
+            "maximize val_acc",
+            "maximize max(val_acc)",
+            "minimize mean(loss, last=5)",
+            "[maximize val_acc, minimize latency_ms]",
+        ],
+    )
+    search: dict[_SearchName, _Distribution] = Field(
+        default_factory=dict,
+        description="What each hyperparameter may be; each is a plain variable of the cell.",
+        examples=["{lr: 'loguniform(1e-4, 1e-1)', width: 'choice(32, 64)'}"],
+    )
+    constraints: Constraints = Field(
+        default=(),
+        description="What the last values of metrics keep in a good trial; the search keeps away from what does not.",
+        examples=["latency_ms <= 20", "[latency_ms <= 20, memory_mb <= 500]"],
+    )
+    tuner: Tuner | None = Field(
+        default=None,
+        description="Search algorithm, with its own options: tpe where there is an objective, else random; grid where "
+        "the search has no more points than trials. evolution is NSGA-II, qmc a Sobol sequence, gp a Gaussian process, "
+        "cmaes for numbers alone, batch a given list; any sampler of Optuna by its class, of OptunaHub by package and "
+        "class, those of installed packages by name. With study and study_name it goes on from a study of Optuna.",
+        examples=[
+            "random",
+            "{name: tpe, n_startup_trials: 20}",
+            "{optuna: GPSampler}",
+            "{name: tpe, study: 'sqlite:///old.db'}",
+            "{optunahub: samplers/auto_sampler, class: AutoSampler}",
+        ],
+    )
+    early_stop: Annotated[EarlyStopSection, ShortForm("rule", EARLY_STOP_RULE)] = Field(
+        default=EarlyStopSection(rule="none"),
+        description="Ends trials that fall behind: median, those worse than the median of the others at the same step; "
+        "asha, all but the best third at 1, 3, 9, ... reports; hyperband, as asha, but most trials are judged later; "
+        "curve, those whose extrapolated end is worse than the best; threshold, those beyond bounds; patience, those "
+        "that become no better; optuna:CLASS, by a pruner of Optuna.",
+        examples=[
+            "median",
+            "{rule: threshold, upper: 10}",
+            "{rule: 'optuna:MedianPruner', options: {n_startup_trials: 3}}",
+            "{rule: median, warmup_steps: 5, min_trials: 3}",
+        ],
+    )
+    trials: Count | None = Field(
+        default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
+    )
+    concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
+        default=1,
+        description="How many trials run at the same time, on all backends together; `at_most` limits one of them.",
+        examples=["4"],
+    )
+    resources: ResourcesSection = Field(
+        default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
+    )
+    launcher: Annotated[str, OneOf(LAUNCHERS, (("torch", "torchrun"), ("mpirun", "mpi"), ("mpiexec", "mpi")))] = Field(
+        default="env",
+        description="How the workers of one trial find each other: env sets RANK, WORLD_SIZE, MASTER_ADDR, ...; "
+        "torchrun, mpi, tensorflow and paddle do what these expect.",
+        examples=["torchrun"],
+    )
+    elastic: Truth = Field(
+        default=False,
+        description="With launcher torchrun: a trial goes on when a worker or host is lost, and takes it in again.",
+        examples=["true"],
+    )
+    timeout: Duration | None = Field(default=None, description="Longest time of one trial.", examples=["30m"])
+    budget: BudgetSection = Field(
+        default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**32), AS_INTEGER] | None = Field(
+        default=None,
+        description="Makes the search repeatable, and seeds the random numbers of trial 1 with it, of trial 2 with the "
+        "next one, and so on. Without it every trial, each of its workers and each attempt starts from the notebook's "
+        "random numbers as they were at submit, all alike.",
+        examples=["1"],
+    )
+    env: dict[VariableName, VariableText] = Field(
+        default_factory=dict, description="Environment variables of trials.", examples=["{OMP_NUM_THREADS: 1}"]
+    )
+    environment: Annotated[EnvironmentSection, MatchForm()] = Field(
+        default=EnvironmentSection(),
+        description="The interpreter and packages of trials; the backend's own interpreter where it is not given.",
+        examples=["match", "{python: /opt/venv/bin/python}", "{conda: torch2}", "{image: 'python:3.12'}"],
+    )
+    pass_env: Patterns = Field(
+        default=(),
+        description="Variables of your environment to pass on, besides the usual ones that --dry-run shows.",
+        examples=["[WANDB_PROJECT, SLURM_*]"],
+    )
+    secrets: Secrets = Field(
+        default=(),
+        description="Names of environment variables to pass on; never their values.",
+        examples=["[HF_TOKEN]"],
+    )
+    not_secrets: VariableNames = Field(
+        default=(),
+        description="Names of variables that look like secrets but are none, so that they may travel.",
+        examples=["[pad_token]"],
+    )
+    setup: CellNumbers = Field(
+        default=(),
+        description="Numbers of executed cells that run in each trial before everything else, such as those that "
+        "register something at a library; the list of what differs says which.",
+        examples=["[3, 5]"],
+    )
+    ship: Annotated[ShipSection, BeforeValidator(_ship)] = Field(
+        default=ShipSection(), description="Files to send along.", examples=["[data/*.csv, helpers.py]"]
+    )
+    data: dict[VariableName, DataEntry] = Field(
+        default_factory=dict,
+        description="What trials read: in the cell `data.NAME` is its path there, a pathlib.Path. Trials only read it: "
+        "elsewhere it is shared by all trials and write-protected, here it is your own file.",
+        examples=["{train: ./train.parquet}", "{images: {path: /mnt/imagenet}}"],
+    )
+    returns: VariableNames = Field(
+        default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
+    )
+    fetch_limit: Size = Field(
+        default=FETCH_LIMIT_BYTES,
+        description="How much of what a trial returns and writes on another machine is copied here at its end, small "
+        "files first; the rest stays there until `%autotrain pull`.",
+        examples=["1GB"],
+    )
+    on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
+        default="keep",
+        description="What becomes of this cell's earlier run when it still runs: it continues next to the new one, is "
+        "stopped first, or you are asked.",
+        examples=["stop"],
+    )
+    retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
+        default=0, description="How often a failed trial is tried again.", examples=["2"]
+    )
+    hooks: dict[Name, HookSection] = Field(
+        default_factory=dict,
+        description="Web addresses and commands that are told when the experiment ends or fails, by name; in your own "
+        "autotrain.yaml they are there for all experiments.",
+        examples=["{slack: {url: '${SLACK_WEBHOOK_URL}'}}", "{bell: {command: [sh, tell.sh], events: failed}}"],
+    )
+    notify: Annotated[tuple[Name, ...], BeforeValidator(list_of_words)] | None = Field(
+        default=None,
+        description="Which hooks this experiment uses, by name: all where it is not given, none with `[]`.",
+        examples=["[]"],
+    )
+    parallel: ParallelSection | None = Field(
+        default=None,
+        description="Plans how a model is split over the workers of a trial, whose cell runs that with "
+        "`plan.apply(model, optimizer, loader)`; the plan is kept with the experiment.",
+        examples=["{workers: 4, model: net, inputs: batch}"],
+    )
+
 
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
@@ -26,7 +234,7 @@ _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class Header(HeaderKeys):
-    """What a cell header says, checked. A subclass made by `with_backend_types` knows the backends' options."""
+    """The content of a cell header, checked. A subclass made by `with_backend_types` knows the backends' options."""
 
     backend_types: ClassVar[BackendTypes] = ()
     backend_sections: ClassVar[tuple[str, ...]] = ()
@@ -35,13 +243,13 @@ class Header(HeaderKeys):
     _choices: tuple[BackendChoice, ...] = PrivateAttr((LOCAL,))
 
     def written_as(self, text: str) -> Self:
-        """The same header, remembering how it was written."""
+        """Return the same header, remembering how it was written."""
         copy = self.model_copy()
         copy._text = text  # noqa: SLF001 - a copy of itself
         return copy
 
     def with_choices(self, choices: tuple[BackendChoice, ...]) -> Self:
-        """The same header, with the backends that `backend:` means."""
+        """Return the same header, with the backends that `backend:` means."""
         copy = self.model_copy()
         copy._choices = choices  # noqa: SLF001 - a copy of itself
         return copy
@@ -53,10 +261,33 @@ class Header(HeaderKeys):
 
     @property
     def trial_count(self) -> int:
-        """How many trials to run, at most."""
-        points = grid.count(self.search) if self.tuner in EXHAUSTIVE_TUNERS and self.search else None
-        given = self.trials or points or (DEFAULT_TRIALS if self.search else 1)
-        return min(given, points) if points else given
+        """Return how many trials to run, at most."""
+        if not self.search:
+            return self.trials or 1
+        if self.tuner is not None and self.tuner.name in EXHAUSTIVE_TUNERS:
+            points = count_points(self.search)
+            return min(self.trials or points, points)
+        return self.trials or self._least(DEFAULT_TRIALS)
+
+    def _least(self, trials: int) -> int:
+        """Return a number of trials, or that of the space's points where these are fewer."""
+        return min(trials, count_points(self.search)) if is_finite(self.search) else trials
+
+    @property
+    def chosen_tuner(self) -> TunerChoice:
+        """The search algorithm: the one that the header names, else one by what is searched."""
+        if isinstance(self.tuner, TunerChoice):
+            return self.tuner
+        trials = self.trial_count
+        if self.search and is_finite(self.search) and count_points(self.search) <= trials:
+            return TunerChoice("grid")
+        return TunerChoice("tpe" if self.objective else "random")
+
+    @property
+    def workers_per_node(self) -> int:
+        """The number of processes of a trial on each of its hosts."""
+        workers = self.parallel.workers if self.parallel else None
+        return workers // self.resources.nodes if workers else self.resources.workers_per_node
 
     @property
     def data_paths(self) -> dict[str, str]:
@@ -75,27 +306,30 @@ class Header(HeaderKeys):
         return (*self.env, *self.secrets, *self.pass_env)
 
     def to_spec(self, *, bundle: Bundle, name: str, environ: Mapping[str, str] = _NOTHING) -> ExperimentSpec:
-        """The experiment this header asks for.
+        """Return the experiment this header asks for.
 
         Args:
             bundle: The captured code.
             name: The experiment's name where the header gives none.
-            environ: The submitter's environment; trials get a part of it.
+            environ: The submitter's variables; trials get some of them.
         """
         needs = self.resources
         return ExperimentSpec(
             name=self.name or name,
             bundle=bundle,
             backends=self.choices,
-            objective=self.objective,
+            objective=self.objective[0] if self.objective else None,
+            more_objectives=self.objective[1:] if self.objective else (),
+            constraints=self.constraints,
             search=dict(self.search),
-            tuner=self.tuner or default_tuner(self.objective),
+            tuner=self.chosen_tuner.name,
+            tuner_options=self.chosen_tuner.options,
             early_stop=self.early_stop.rule,
-            early_stop_options=EarlyStopOptions(self.early_stop.warmup_steps, self.early_stop.min_trials),
+            early_stop_options=self.early_stop.to_options(),
             trials=self.trial_count,
             concurrency=self.concurrency,
             resources=Resources(
-                needs.cpus, needs.memory, needs.gpus, needs.gpu_memory, needs.nodes, needs.workers_per_node
+                needs.cpus, needs.memory, needs.gpus, needs.gpu_memory, needs.nodes, self.workers_per_node
             ),
             launcher=self.launcher,
             elastic=self.elastic,
@@ -115,11 +349,6 @@ class Header(HeaderKeys):
         )
 
     def _options_of(self, type_name: str) -> JsonObject:
-        """What the section of a type of backends sets."""
+        """Return what the section of a type of backends sets."""
         section = getattr(self, type_name) if type_name in self.backend_sections else None
         return {} if section is None else section.model_dump(mode="json", exclude_unset=True)
-
-
-def default_tuner(objective: Objective | None) -> str:
-    """The search algorithm of a header that names none."""
-    return "tpe" if objective else "random"

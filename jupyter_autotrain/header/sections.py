@@ -1,18 +1,26 @@
-"""The mappings inside a header: resources, budget, ship, parallel."""
+"""The mappings inside a header: resources, budget, ship, data; `parallel` has a module of its own."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import os
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+from urllib.parse import unquote, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic_core import CoreSchema, core_schema
 
-from jupyter_autotrain.header.choices import OneOf
-from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Size, Text, Texts, Workers
+from jupyter_autotrain.core.data import DataKind, DataSource
+from jupyter_autotrain.core.text_format import closest_match
+from jupyter_autotrain.core.tuner import EarlyStopOptions
+from jupyter_autotrain.header.document import KeyPath, UnfitError, resolve, shown
+from jupyter_autotrain.header.quantities import OneOf
+from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Size, Texts, Workers
 
-PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
-SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")
-EARLY_STOPS = ("none", "median", "asha")
-EARLY_STOP_RULE = OneOf(EARLY_STOPS, (("medianstop", "median"),))
+EARLY_STOPS = ("none", "median", "asha", "hyperband", "curve", "threshold", "patience")
+EARLY_STOP_RULE = OneOf(EARLY_STOPS, (("medianstop", "median"), ("curvefitting", "curve")), r"optuna:[A-Za-z]\w{0,80}")
 
 
 class Section(BaseModel):
@@ -23,7 +31,7 @@ class Section(BaseModel):
 
 
 class ResourcesSection(Section):
-    """What one trial needs."""
+    """The needs of one trial."""
 
     cpus: Annotated[float, Field(gt=0, le=100_000), AS_NUMBER] | None = Field(
         default=None, description="CPU cores.", examples=["2"]
@@ -57,13 +65,36 @@ class EarlyStopSection(Section):
     )
     min_trials: Count | None = Field(
         default=None,
-        description="How many other trials must have come as far; 3 with median, 2 with asha.",
+        description="How many other trials must have come as far; 3 with median, 1 with curve, else 2.",
         examples=["3"],
     )
+    lower: Annotated[float, AS_NUMBER] | None = Field(
+        default=None, description="Rule threshold: a trial whose value is below this is stopped.", examples=["0.1"]
+    )
+    upper: Annotated[float, AS_NUMBER] | None = Field(
+        default=None, description="Rule threshold: a trial whose value is above this is stopped.", examples=["10"]
+    )
+    patience: Count = Field(
+        default=10, description="Rule patience: how many reports a trial may not become better.", examples=["5"]
+    )
+    min_delta: Annotated[float, Field(ge=0), AS_NUMBER] = Field(
+        default=0.0, description="Rule patience: a value is better when it is so by more than this.", examples=["0.01"]
+    )
+    options: Annotated[dict[str, Any], BeforeValidator(resolve)] = Field(
+        default_factory=dict,
+        description="Arguments of a pruner of Optuna, with `rule: 'optuna:CLASS'`.",
+        examples=["{n_startup_trials: 3}"],
+    )
+
+    def to_options(self) -> EarlyStopOptions:
+        """Return the options as the spec keeps them."""
+        return EarlyStopOptions(
+            self.warmup_steps, self.min_trials, self.lower, self.upper, self.patience, self.min_delta, self.options
+        )
 
 
 class ShipLimits(Section):
-    """How much may be sent."""
+    """The limits of what may be sent."""
 
     files: Count = Field(default=2000, description="Number of files.", examples=["5000"])
     size: Size = Field(default=300_000_000, description="Bytes of all files and captured data.", examples=["1GB"])
@@ -80,20 +111,127 @@ class ShipSection(Section):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """What to send, then what stays here, marked by `!`."""
+        """Return what to send, then what stays here, marked by `!`."""
         return (*self.files, *(f"!{pattern}" for pattern in self.ignore))
 
 
-class ParallelSection(Section):
-    """How a big model is split over devices: planned before the cell is sent, or by `--dry-run` alone."""
+_SHA256 = re.compile(r"[0-9a-fA-F]{64}")
+_SCHEMES = ("https", "http", "file")
+_GLOB = frozenset("*?[")
 
-    cluster: Text | None = Field(default=None, description="The devices, or a backend.", examples=["2x8xH100"])
-    mode: Annotated[str, OneOf(PARALLEL_MODES)] = Field(
-        default="auto_parallel", description="What is searched.", examples=["auto_parallel"]
+
+def _sha256(value: object) -> str:
+    text = str(value).removeprefix("sha256:")
+    if not _SHA256.fullmatch(text):
+        raise UnfitError("expected 64 hexadecimal digits", "`sha256sum FILE` prints them")
+    return text.lower()
+
+
+def _url(value: object) -> str:
+    text = str(value)
+    parts = urlsplit(text)
+    if parts.scheme not in _SCHEMES or not PurePosixPath(parts.path).name:
+        raise UnfitError("expected the URL of a file, by https, http or file")
+    if parts.username or parts.password:
+        raise UnfitError("expected a URL without a name and password", "fetch it inside the cell, with `secrets:`",
+                         found="a URL with a name or password (not shown here)")  # fmt: skip
+    return text
+
+
+def _path_there(value: object) -> str:
+    text = str(value) if isinstance(value, str | os.PathLike) else ""
+    if not text.startswith(("/", "~")):
+        raise UnfitError("expected a path from the root or from ~", "to send a file of yours: `NAME: ./file`")
+    return text
+
+
+def _path_here(value: object) -> str:
+    text = str(value) if isinstance(value, str | os.PathLike) else ""
+    if not text or "\0" in text:
+        raise UnfitError("expected the path of a file or folder")
+    if _GLOB & set(text):
+        raise UnfitError("expected one file or folder", "name the folder that holds them")
+    return text
+
+
+class DataSection(Section):
+    """One entry of `data:`. Exactly one of `send`, `path` and `url` is given."""
+
+    send: Annotated[str, BeforeValidator(_path_here)] | None = Field(
+        default=None,
+        description="A file or folder here, sent to where trials run once per content, as `NAME: ./file` too.",
+        examples=["./train.parquet"],
     )
-    search: Annotated[str, OneOf(SEARCHES)] = Field(
-        default="recursive_programming", description="How it is searched.", examples=[SEARCHES[1]]
+    path: Annotated[str, BeforeValidator(_path_there)] | None = Field(
+        default=None,
+        description="A file or folder that is already there, such as shared storage; nothing is sent.",
+        examples=["/mnt/imagenet"],
     )
-    memory_limit: Size | None = Field(default=None, description="Most memory per device.", examples=["80GB"])
-    model: Text | None = Field(default=None, description="Expression that gives the model.", examples=["model"])
-    inputs: Text | None = Field(default=None, description="Expression that gives example inputs.", examples=["batch"])
+    url: Annotated[str, BeforeValidator(_url)] | None = Field(
+        default=None,
+        description="A file that the trial's machine fetches once per content.",
+        examples=["https://example.org/weights.pt"],
+    )
+    sha256: Annotated[str, BeforeValidator(_sha256)] | None = Field(
+        default=None, description="The digest of the file at `url`, which needs one.", examples=["9f86d0..."]
+    )
+
+    def to_source(self, name: str) -> DataSource:
+        """Return the source that it names; what a copy holds is not read yet."""
+        if self.url is not None:
+            file_name = unquote(PurePosixPath(urlsplit(self.url).path).name)
+            return DataSource(name, DataKind.URL, url=self.url, sha256=self.sha256 or "", file_name=file_name)
+        if self.path is not None:
+            return DataSource(name, DataKind.PATH, path=self.path)
+        return DataSource(name, DataKind.COPY, local_path=self.send or "")
+
+
+def _read_entry(value: object) -> object:
+    """Text stands for a file or folder to send."""
+    given = {"send": os.fspath(value)} if isinstance(value, str | os.PathLike) else value
+    if isinstance(given, DataSection):
+        return given
+    if not isinstance(given, dict):
+        raise UnfitError("expected a path, or a mapping with `path:`, or with `url:` and `sha256:`")
+    _check_kind(given)
+    return given
+
+
+def _check_kind(given: Mapping[str, object]) -> None:
+    kinds = [key for key in ("send", "path", "url") if given.get(key) is not None]
+    unknown = set(given) - {*DataSection.model_fields}
+    if len(kinds) != 1 and not unknown:
+        raise UnfitError("expected exactly one of send, path and url")
+    if kinds == ["url"] and given.get("sha256") is None:
+        raise UnfitError(
+            "expected `sha256:` beside `url:`, so that all trials read the same", "`curl -L URL | sha256sum` prints it"
+        )
+    if kinds != ["url"] and given.get("sha256") is not None:
+        raise UnfitError("expected `sha256:` only beside `url:`", "remove it")
+
+
+class _Entry:
+    """Annotates an entry: text stands for a file or folder to send."""
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(_read_entry, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, object]:
+        return {"anyOf": [{"type": "string"}, handler(schema)]}
+
+
+DataEntry = Annotated[DataSection, _Entry()]
+
+
+def missing_here(data: Mapping[str, DataSection], folder: Path) -> Iterator[tuple[KeyPath, str, str, str]]:
+    """Files and folders to send that are not there: (path of the key, found, expected, action)."""
+    for name, entry in data.items():
+        if entry.send is None:
+            continue
+        path = folder / Path(entry.send).expanduser()
+        if path.exists():
+            continue
+        beside = sorted(one.name for one in path.parent.iterdir()) if path.parent.is_dir() else []
+        near = closest_match(path.name, beside)
+        expected = f"did you mean {near!r}?" if near else "expected a file or folder here"
+        yield ("data", name), f"data.{name}: {shown(entry.send)} is not there", expected, ""

@@ -12,9 +12,8 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
-from jupyter_autotrain.core.credentials import names_credential
-from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, looks_secret
+from jupyter_autotrain.agent.credentials import names_credential
+from jupyter_autotrain.header.document import UnfitError, looks_secret, resolve
 from jupyter_autotrain.header.quantities import (
     DURATION_FORM,
     RATE_FORM,
@@ -79,14 +78,14 @@ def _indices(value: object) -> object:
 
 
 def _local_path(value: object, info: ValidationInfo) -> str:
-    """A path on this machine; a relative one refers to the folder of the file that it stands in."""
+    """Return a path on this machine; a relative one refers to the folder of the file that it stands in."""
     path = _text(value)
     folder = (info.context or {}).get("folder")
     return path if folder is None or path.startswith("~") else str(Path(folder, path))
 
 
 def _remote_path(value: object) -> str:
-    """A path on another machine; no shell reads it there."""
+    """Return a path on another machine; no shell reads it there."""
     path = _text(value)
     if "$" in path:
         raise UnfitError("expected a path without variables", "write it out; `~` is the home folder there")
@@ -96,7 +95,7 @@ def _remote_path(value: object) -> str:
 
 
 def read_name(value: object) -> str:
-    """The name of an experiment or a profile.
+    """Return the name of an experiment or a profile.
 
     Raises:
         UnfitError: It cannot be one.
@@ -202,5 +201,6 @@ Pattern = Annotated[str, BeforeValidator(_pattern)]
 Patterns = Annotated[tuple[Pattern, ...], BeforeValidator(list_of_words), _schema("array", "string", **_LIST)]
 Secret = Annotated[str, BeforeValidator(_secret)]
 Secrets = Annotated[tuple[Secret, ...], BeforeValidator(_secrets), _schema("array", "string", **_LIST)]
+CellNumbers = Annotated[tuple[Count, ...], BeforeValidator(list_of_words), _schema("array", "integer")]
 Indices = Annotated[tuple[Few, ...], BeforeValidator(_indices), _schema("array", "string", "integer")]
 VariableText = Annotated[str, BeforeValidator(_variable_text), _schema("string", "number", "boolean", "null")]

@@ -13,10 +13,10 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from jupyter_autotrain.agent.wire import MANAGER_VARIABLE
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
-from jupyter_autotrain.core.wire import MANAGER_VARIABLE
 from jupyter_autotrain.manager.start import HELD_EXIT_CODE, OUTDATED_EXIT_CODE, is_outdated, take_lock
 
 _IDLE_VARIABLE = "JUPYTER_AUTOTRAIN_IDLE_MIN"
@@ -54,9 +54,9 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
 
     from jupyter_autotrain import backends  # noqa: PLC0415
     from jupyter_autotrain.backends.local.cgroup_exit import leave_trial_cgroups  # noqa: PLC0415
+    from jupyter_autotrain.manager.contact import ManagerIdentity  # noqa: PLC0415
     from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext  # noqa: PLC0415
     from jupyter_autotrain.manager.event_loop import EventLoop  # noqa: PLC0415
-    from jupyter_autotrain.manager.identity import ManagerIdentity  # noqa: PLC0415
     from jupyter_autotrain.manager.leadership import Leadership  # noqa: PLC0415
     from jupyter_autotrain.store import Store  # noqa: PLC0415
 

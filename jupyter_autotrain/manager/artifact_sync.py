@@ -1,23 +1,109 @@
-"""Bringing the files of a backend that does not share the home into the home's own trial directory."""
+"""Files of trials that come by the home: results of a place that does not share it, and checkpoints that move.
+
+The checkpoints of a trial that goes on at another backend than the one that has them: they come by the home. All of
+them come, or the trial begins anew and says so: it never goes on from a part of them.
+"""
 
 from __future__ import annotations
 
 import json
 import logging
 import os
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import Backend, Chunk, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
-from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.manager.context import Clocks
+
+_PATIENCE_S = 60.0  # with a backend that does not answer, for each file
+_PAUSE_S = 2.0
+_log = logging.getLogger(__name__)
+
+
+def begun_anew(trial: TrialSpec, kept: KeptCheckpoints, reason: str) -> TrialSpec:
+    """Return the attempt without the checkpoints of the one before; the trial itself tells its user of that."""
+    size = format_bytes(kept.size_bytes)
+    note = f"begins anew: {size} of its checkpoints stay on {kept.ref.backend}: {reason}"
+    return replace(trial, resume_attempt=None, resume_note=note)
+
+
+@dataclass(slots=True, eq=False)
+class CheckpointMove:
+    """Brings checkpoints into the home that are needed elsewhere; one thread does, another one may give it up.
+
+    Args:
+        kept: What the home has not got.
+        backend: The one that has it.
+        directory: The home's directory of the attempt that saved it.
+        clocks: For waiting.
+    """
+
+    kept: KeptCheckpoints
+    backend: Backend
+    directory: Path
+    clocks: Clocks
+    _outcome: Literal["", "over", "abandoned"] = ""
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def abandon(self) -> bool:
+        """Give it up, so that the trial is not submitted; False when it is over already."""
+        return self._end("abandoned")
+
+    def _end(self, outcome: Literal["over", "abandoned"]) -> bool:
+        with self._lock:
+            self._outcome = self._outcome or outcome
+            return self._outcome == outcome
+
+    def bring_home(self, trial: TrialSpec, tell: Callable[[str], None]) -> TrialSpec | None:
+        """Copy them into the home, the small ones first; what has come does not come again when this is cut short.
+
+        Args:
+            trial: The attempt that goes on from them.
+            tell: Takes what is being done: the rest of a sentence that begins with the trial.
+
+        Returns:
+            What is to be submitted; None where the move was given up.
+        """
+        left = self.kept
+        try:
+            for path, _ in sorted(self.kept.sizes.items(), key=lambda one: one[1]):
+                if self._outcome:
+                    return None
+                size = format_bytes(left.size_bytes)
+                tell(f"waits for its checkpoints, of which {size} are to come from {left.ref.backend}")
+                self._fetch(path)
+                left = left.without(path)
+                left.write(self.directory)
+        except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial goes on without
+            _log.warning("the checkpoints of %s did not come: %s", left.ref.job_id, error)
+            found = error.found if isinstance(error, AutotrainError) else str(error)
+            trial = begun_anew(trial, left, found)
+        tell("")
+        return trial if self._end("over") else None
+
+    def _fetch(self, path: str) -> None:
+        """Bring one file; a backend that does not answer for a moment is waited for."""
+        deadline_s = self.clocks.tick_s() + _PATIENCE_S
+        while True:
+            try:
+                return self.backend.fetch(self.kept.ref, path, str(self.directory / path))
+            except BackendUnavailableError:
+                if self._outcome or self.clocks.tick_s() >= deadline_s:
+                    raise
+            self.clocks.pause(_PAUSE_S)
+
 
 _WRITE = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_log = logging.getLogger(__name__)
 
 
 class StreamCopy:
@@ -31,7 +117,7 @@ class StreamCopy:
         self._path = path
 
     def cursor(self, ref: JobRef) -> Cursor:
-        """What to read next: what follows the copy.
+        """Return what to read next: what follows the copy.
 
         Raises:
             OSError: The copy cannot be looked at.
@@ -57,9 +143,10 @@ class StreamCopy:
 
 
 def log_copies(directory: Path, trial: TrialSpec) -> tuple[StreamCopy, ...]:
-    """The copies of both logs of each worker in the home's trial directory, of its launcher's, and of what it uses."""
-    ranks = range(trial.resources.ranks)
-    names = [wire.stream_of_rank(stream, rank) for rank in ranks for stream in (wire.STDOUT, wire.STDERR)]
+    """Return the copies in the directory: both logs of each worker and of its launcher, and what it uses."""
+    names: list[str] = []
+    for rank in range(trial.resources.ranks):
+        names += (wire.stream_of_rank(wire.STDOUT, rank), wire.stream_of_rank(wire.STDERR, rank))
     names.append(wire.USAGE)
     if trial.launcher in {"torchrun", "mpi"}:
         names.append(wire.LAUNCHER_LOG)
@@ -96,7 +183,7 @@ def fetch_results(
 
 
 def _fetch_checkpoints(backend: Backend, ref: JobRef, directory: Path, limit_bytes: int) -> None:
-    """What is to come is noted before anything comes: when this is cut short, the folder here holds a part only."""
+    """Note what is to come before anything comes: when this is cut short, the folder here holds a part only."""
     folders = (wire.CHECKPOINTS,)
     sizes = _sizes(backend, ref, folders)
     if any(not path.endswith(wire.DRAFT) for path in sizes):
@@ -106,7 +193,11 @@ def _fetch_checkpoints(backend: Backend, ref: JobRef, directory: Path, limit_byt
 
 
 def _sizes(backend: Backend, ref: JobRef, folders: tuple[str, ...]) -> dict[str, int]:
-    return {f"{folder}/{name}": size for folder in folders for name, size in backend.sizes(ref, folder).items()}
+    sizes: dict[str, int] = {}
+    for folder in folders:
+        for name, size in backend.sizes(ref, folder).items():
+            sizes[f"{folder}/{name}"] = size
+    return sizes
 
 
 def _fetch(

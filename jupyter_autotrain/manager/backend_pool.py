@@ -4,25 +4,48 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject, from_json
 from jupyter_autotrain.core.backend import Backend
-from jupyter_autotrain.core.json import JsonObject, from_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
-from jupyter_autotrain.manager.attempt import Attempt
-from jupyter_autotrain.manager.attempt_history import nodes_of
+from jupyter_autotrain.manager.attempts import Attempt, nodes_of
 from jupyter_autotrain.manager.context import ManagerContext, Threads
-from jupyter_autotrain.manager.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.job_watcher import JobWatcher
-from jupyter_autotrain.manager.moved_checkpoints import begin_move
-from jupyter_autotrain.manager.node_allocator import ResourceRequest, Unschedulable
-from jupyter_autotrain.manager.open_backend import OpenBackend
-from jupyter_autotrain.manager.reservations import Reservation, ReservationTable
-from jupyter_autotrain.manager.resources import ResourceAllocator
+from jupyter_autotrain.manager.jobs.events import Discovered, Event, Unreachable
+from jupyter_autotrain.manager.jobs.watcher import JobWatcher
+from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.resources import ResourceAllocator, begin_move, resource_request
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
-from jupyter_autotrain.manager.trial_resources import resource_request
+
+_SILENT_S = 20.0
+
+
+@dataclass(slots=True)
+class OpenBackend:
+    """A backend in use. Nothing is granted before its inventory is known; for GPUs an old one is read again.
+
+    Attributes:
+        unreachable_reason: Why it does not answer just now.
+        unusable_reason: Why nothing can be started there; for good when `is_lasting`.
+    """
+
+    watcher: JobWatcher
+    allocator: ResourceAllocator
+    has_inventory: bool = False
+    discovering: bool = False
+    asked_s: float = 0.0
+    discovered_s: float = 0.0
+    unreachable_reason: str = ""
+    unusable_reason: str = ""
+    is_lasting: bool = False
+
+    @property
+    def silence(self) -> str:
+        """Why it does not answer just now: as it said, or because it says nothing; "" where it answers."""
+        return self.unreachable_reason or ("it does not answer" if self.watcher.waited_s > _SILENT_S else "")
+
 
 _FRESH_S = 2.0
 _PENDING_S = 3.0  # a first answer that takes longer is not waited for
@@ -98,7 +121,7 @@ class BackendPool:
                 backend.watcher.remove_trials(experiment_id)
 
     def watcher(self, choice: BackendChoice) -> JobWatcher:
-        """The job watcher of a backend in use."""
+        """Return the job watcher of a backend in use."""
         return self._backends[choice.profile.key].watcher
 
     def unreachable_reasons(self, run: ExperimentRun) -> dict[str, str]:
@@ -171,11 +194,11 @@ class BackendPool:
         self._reservations.release(attempt.trial.job_id)
 
     def allocator(self, choice: BackendChoice) -> ResourceAllocator:
-        """The allocator of a backend in use."""
+        """Return the allocator of a backend in use."""
         return self._backends[choice.profile.key].allocator
 
     def try_allocate(self, choice: BackendChoice, request: ResourceRequest) -> Reservation | Unschedulable:
-        """What a trial would get on a backend now."""
+        """Return what a trial would get on a backend now."""
         backend = self._backends.get(choice.profile.key)
         is_fresh = backend is not None and self._is_fresh(backend, wants_gpus=request.resources.gpus > 0)
         if reason := self._unusable_reason(choice):
@@ -187,29 +210,29 @@ class BackendPool:
         return backend.allocator.try_allocate(request)
 
     def capacity(self, choice: BackendChoice, request: ResourceRequest) -> float:
-        """How many such trials a backend runs at the same time; one while it is not known."""
+        """Return how many such trials a backend runs at the same time; one while it is not known."""
         backend = self._backends[choice.profile.key]
         return backend.allocator.capacity(request) if backend.has_inventory else 1.0
 
     def nodes(self, choice: BackendChoice) -> set[str]:
-        """The names of a backend's nodes; "" stands for all where they are not known."""
+        """Return the names of a backend's nodes; "" stands for all where they are not known."""
         backend = self._backends.get(choice.profile.key)
         inventory = backend.allocator.inventory if backend is not None else None
         return {node.name for node in inventory.nodes} if inventory is not None else {""}
 
     def is_pending(self, choice: BackendChoice) -> bool:
-        """Whether what a backend has is about to be known for the first time."""
+        """Return whether what a backend has is about to be known for the first time."""
         backend = self._backends[choice.profile.key]
         is_new = backend.discovering and not backend.has_inventory
         return is_new and not self._is_silent_at_first(backend)
 
     def _is_silent_at_first(self, backend: OpenBackend) -> bool:
-        """Whether what a backend has is not known yet, though it was asked a while ago."""
+        """Return whether what a backend has is not known yet, though it was asked a while ago."""
         is_new = backend.discovering and not backend.has_inventory
         return is_new and self._context.clocks.tick_s() - backend.asked_s >= _PENDING_S
 
     def is_avoided(self, choice: BackendChoice, request: ResourceRequest) -> bool:
-        """Whether a backend could put a trial only where an earlier attempt of it was lost."""
+        """Return whether a backend could put a trial only where an earlier attempt of it was lost."""
         backend = self._backends.get(choice.profile.key)
         if backend is None or not request.avoid:
             return False
@@ -218,7 +241,7 @@ class BackendPool:
         return all(node.unavailable or node.name in request.avoid for node in nodes)
 
     def has_other_place(self, run: ExperimentRun, attempt: Attempt) -> bool:
-        """Whether a node could take a trial, now or later, that has not lost an attempt of it."""
+        """Return whether a node could take a trial, now or later, that has not lost an attempt of it."""
         for choice in run.record.spec.backends:
             backend = self._backends.get(choice.profile.key)
             is_same = choice.profile.name == attempt.placement.backend
@@ -247,12 +270,15 @@ class BackendPool:
             watcher.submit(wanted, attempt.placement, own, offset, attempt.move)
 
     def _backend(self, choice: BackendChoice) -> Backend | str:
-        """A backend of a run, or why it cannot be used."""
+        """Return a backend of a run, or why it cannot be used."""
         key = choice.profile.key
         return self._broken.get(key) or self._backends[key].watcher.backend
 
     def _is_fresh(self, backend: OpenBackend, *, wants_gpus: bool) -> bool:
-        """Whether the inventory may be used; asks for a new one where it is old, or where something does not answer."""
+        """Return whether the inventory may be used.
+
+        Asks for a new one where it is old, or where something does not answer.
+        """
         age_s = self._context.clocks.tick_s() - backend.discovered_s
         is_old = wants_gpus and age_s > _FRESH_S
         lacks_something = bool(backend.unusable_reason) or backend.allocator.has_unavailable_nodes

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.text_format import count, duration
 
 _WINDOW = 20
@@ -28,7 +28,7 @@ def _window() -> deque[float]:
 
 @dataclass(slots=True)
 class BackendTimes:
-    """What the newest trials of an experiment took on a backend; only those that succeeded have run to their end.
+    """Times of an experiment's newest trials on a backend; only those that succeeded have run to their end.
 
     Attributes:
         starts_s: From the decision to the start.
@@ -52,7 +52,7 @@ class BackendTimes:
 
     @property
     def attempts_per_success(self) -> float:
-        """How many attempts a success takes there, as far as it is known (rule of succession)."""
+        """Return how many attempts a success takes there, as far as it is known (rule of succession)."""
         return (self.succeeded + self.failed + 1) / (self.succeeded + 1)
 
 
@@ -105,7 +105,7 @@ class Estimate:
 
     @property
     def cost(self) -> tuple[float, bool, float]:
-        """What is the least for the backend that is chosen."""
+        """Return what is the least for the backend that is chosen."""
         candidate = self.candidate
         load = (len(candidate.ages_s) + candidate.waiting) / max(candidate.slots, 1.0)
         return self.completion_s / candidate.prefer, not candidate.is_free, load / candidate.prefer
@@ -113,25 +113,29 @@ class Estimate:
 
 def estimates(candidates: Sequence[Candidate]) -> list[Estimate]:
     """When a trial would end on each; a backend without any success is taken to be like the others. O(trials)."""
-    pooled = [run_s for candidate in candidates for run_s in candidate.times.runs_s]
-    ages_s = [age_s for candidate in candidates for age_s in candidate.ages_s]
-    usual_s = statistics.median(pooled) if pooled else max((_UNKNOWN_RUN_S, *ages_s))
+    pooled: list[float] = []
+    ages_s = [_UNKNOWN_RUN_S]
+    for candidate in candidates:
+        pooled += candidate.times.runs_s
+        ages_s += candidate.ages_s
+    usual_s = statistics.median(pooled) if pooled else max(ages_s)
     return [_estimate(candidate, usual_s) for candidate in candidates]
 
 
 def choose(found: Sequence[Estimate]) -> Estimate:
-    """The backend that a trial is put on: each that is free is tried once, in order of preference; then the best.
+    """Return the backend for a trial: try each that is free once, in order of preference, then take the best.
 
     One where nothing but failures has been seen is kept away from, while fewer trials fail on the others.
     """
     untried = [one for one in found if one.candidate.can_be_tried]
     if untried:
         return max(untried, key=lambda one: one.candidate.prefer)
-    return min([one for one in found if not _only_fails(one, found)] or found, key=lambda one: one.cost)
+    working = [one for one in found if not _only_fails(one, found)]
+    return min(working or found, key=lambda one: one.cost)
 
 
 def _only_fails(one: Estimate, found: Sequence[Estimate]) -> bool:
-    """Whether so many failures without a success would be a rare accident at the rate of the other backends."""
+    """Return whether so many failures without a success would be a rare accident at the rate of the other backends."""
     times = one.candidate.times
     others = [other.candidate.times for other in found if other is not one]
     if times.succeeded or not others:
@@ -169,7 +173,7 @@ def _estimate(candidate: Candidate, usual_s: float) -> Estimate:
 
 
 def _wait_s(candidate: Candidate, whole_s: float) -> float:
-    """The time until a slot is free for it, behind those that wait already."""
+    """Return the time until a slot is free for it, behind those that wait already."""
     there = len(candidate.ages_s)
     ahead = candidate.waiting + max(there - candidate.slots, 0)
     if candidate.is_free and there + candidate.waiting < candidate.slots:
@@ -184,5 +188,8 @@ def _wait_s(candidate: Candidate, whole_s: float) -> float:
 
 
 def _left_s(age_s: float, whole_s: float) -> float:
-    """How long a trial goes on: one that is overdue as long again as it is overdue, so that none is waited for long."""
+    """Return how long a trial goes on.
+
+    One that is overdue as long again as it is overdue, so that none is waited for long.
+    """
     return abs(whole_s - age_s)

@@ -1,22 +1,64 @@
-"""What every part of the manager works with: the home, the store, clocks, threads, and the factories of plugins."""
+"""The context of every part of the manager: the home, the store, clocks, threads, and the factories of plugins."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-from jupyter_autotrain.core import disk
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.system import disk
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.records import UnreachableNode
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.errors import LeaseLostError, OutdatedError, StoreError
 from jupyter_autotrain.store import Store
+
+
+class SecretValues:
+    """The secrets that clients have sent, by experiment."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, dict[str, str]] = {}
+
+    def receive(self, messages: Sequence[JsonObject]) -> None:
+        """Take the values from messages such as `{"secrets": {experiment id: {NAME: value}}}`."""
+        for message in messages:
+            secrets = message.get("secrets")
+            if isinstance(secrets, Mapping):
+                self._add(secrets)
+
+    def _add(self, secrets: JsonObject) -> None:
+        for experiment_id, values in secrets.items():
+            if isinstance(values, Mapping):
+                known = self._values.setdefault(experiment_id, {})
+                known.update({name: str(value) for name, value in values.items()})
+
+    def of(self, experiment_id: str) -> Mapping[str, str]:
+        """Return the known values of an experiment, by name."""
+        return self._values.get(experiment_id, {})
+
+    def forget(self, experiment_id: str) -> None:
+        """Drop the values of an experiment that has ended."""
+        self._values.pop(experiment_id, None)
+
+    def block_reason(self, experiment_id: str, spec: ExperimentSpec) -> str:
+        """Return what blocks the trials of an experiment whose values are not all known; "" when they are."""
+        known = self.of(experiment_id)
+        missing = [name for name in spec.secrets if name not in known]
+        if not missing:
+            return ""
+        return (
+            f"waits for its secret {', '.join(missing)}: secrets are kept in memory only, and this manager does not "
+            "have it; it goes on when the experiment is attached where that variable is set"
+        )
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -45,7 +87,7 @@ class Clocks:
 
 @dataclass(frozen=True, slots=True)
 class Factories:
-    """How plugins are made. Each is called late, so that nothing is imported that no experiment needs."""
+    """The makers of plugins. Each is called late, so that nothing is imported that no experiment needs."""
 
     create_backend: Callable[[Profile, BackendContext], Backend]
     create_tuner: Callable[[ExperimentSpec], Tuner]
@@ -117,3 +159,40 @@ class ManagerContext:
                 _log.warning("trying again in %g s: %s", pause, error)
             self.clocks.pause(pause)
             pause = min(2 * pause, _MOST_PAUSE_S)
+
+
+@dataclass(slots=True)
+class PublishedReasons:
+    """Of one experiment.
+
+    Attributes:
+        blocked: Why each trial is blocked, by number.
+        nodes: Those that do not answer and have trials of it.
+        unreachable: The trials there.
+    """
+
+    blocked: Mapping[int, str] = field(default_factory=dict)
+    nodes: list[UnreachableNode] = field(default_factory=list)
+    unreachable: frozenset[int] = frozenset()
+
+    @classmethod
+    def stored(cls, context: ManagerContext, experiment_id: str) -> PublishedReasons:
+        """Return what the manager before has published."""
+        store = context.store
+        blocked = context.retry_store(store.block_reasons, experiment_id)
+        return cls(blocked, context.retry_store(store.unreachable_nodes, experiment_id))
+
+    def publish(
+        self,
+        context: ManagerContext,
+        experiment_id: str,
+        blocked: Mapping[int, str],
+        nodes: list[UnreachableNode],
+    ) -> None:
+        """Store what has changed."""
+        if nodes != self.nodes:
+            context.retry_store(context.store.set_unreachable_nodes, experiment_id, nodes)
+            self.nodes = nodes
+        if blocked != self.blocked:
+            context.retry_store(context.store.set_block_reasons, experiment_id, blocked)
+            self.blocked = blocked

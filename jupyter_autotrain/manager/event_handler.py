@@ -9,15 +9,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.manager.attempt import Attempt, Silence
-from jupyter_autotrain.manager.attempt_history import nodes_of, refusal
+from jupyter_autotrain.manager.attempts import Attempt, Silence, nodes_of, refusal
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.events import (
+from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
+from jupyter_autotrain.manager.jobs.events import (
     Cancelled,
     Discovered,
     Event,
@@ -29,8 +29,6 @@ from jupyter_autotrain.manager.events import (
     Submitted,
     Unreachable,
 )
-from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.isolation import isolated
 from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.manager.trial_end import finish
 from jupyter_autotrain.store import Ingest
@@ -75,23 +73,32 @@ class EventHandler:
                 isolated(run, partial(self._follow, run, attempt, event))
 
     def _is_current(self, event: Event) -> bool:
-        """False for what was read before its stream had to be read again."""
+        """Return False for what was read before its stream had to be read again."""
         found = self._find(event.job_id) if isinstance(event, JobUpdate) else None
         return found is None or not isinstance(event, JobUpdate) or found[1].accepts(event.frames.start)
 
     def _store_reports(self, events: Sequence[Event]) -> list[Event]:
         """Store what trials reported; gives the events without those of streams that have to be read again."""
-        seen = [event for event in events if isinstance(event, JobUpdate)]
-        rows = []
-        for event in seen:
-            found = self._find(event.job_id)
-            if found and event.frames.is_news:
-                rows.append(_ingest(*found, event))
+        rows = list(filter(None, map(self._ingest, events)))
         left_out = self._context.retry_store(self._context.store.ingest, rows) if rows else []
         again = {f"{row.experiment_id}-{row.number}-{row.attempt}" for row in left_out}
-        for job_id, ref in {event.job_id: event.status.ref for event in seen if event.job_id in again}.items():
+        refs: dict[str, JobRef] = {}
+        others: list[Event] = []
+        for event in events:
+            if isinstance(event, JobUpdate) and event.job_id in again:
+                refs[event.job_id] = event.status.ref
+            else:
+                others.append(event)
+        for job_id, ref in refs.items():
             self._read_again(job_id, ref)
-        return [event for event in events if not (isinstance(event, JobUpdate) and event.job_id in again)]
+        return others
+
+    def _ingest(self, event: Event) -> Ingest | None:
+        """Return what an event brings for the store; None where it brings nothing new."""
+        if not isinstance(event, JobUpdate) or not event.frames.is_news:
+            return None
+        found = self._find(event.job_id)
+        return _ingest_of(*found, event) if found else None
 
     def _read_again(self, job_id: str, ref: JobRef) -> None:
         found = self._find(job_id)
@@ -135,7 +142,7 @@ class EventHandler:
             self._update(run, attempt, event)
 
     def _submit_failed(self, run: ExperimentRun, attempt: Attempt, event: SubmitFailed) -> None:
-        """What is refused everywhere ends. Else a trial waits for another place, unless it may run there."""
+        """End what is refused everywhere; else the trial waits for another place, unless it may run there."""
         ref = JobRef(attempt.placement.backend, event.job_id)
         if event.kind == "impossible":
             self._fail(run, attempt, event.reason)
@@ -171,7 +178,7 @@ class EventHandler:
         self._finish(run, attempt, JobStatus(ref, TrialState.FAILED, f"{reason}{doubt}"))
 
     def _is_possible_elsewhere(self, run: ExperimentRun, attempt: Attempt) -> bool:
-        """Whether a node of one of the backends has not refused the trial yet, besides those that do so now."""
+        """Return whether a node of one of the backends has not refused the trial yet, besides those that do so now."""
         for choice in run.record.spec.backends:
             name = choice.profile.name
             refused = set(run.history.refused_by(attempt.trial.number, name))
@@ -231,7 +238,7 @@ def _silence(event: Cancelled) -> Silence | None:
     return Silence(f"{', '.join(nodes)} did not answer", nodes) if nodes else None
 
 
-def _ingest(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:
+def _ingest_of(run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> Ingest:
     trial = attempt.trial
     frames = event.frames
     return Ingest(

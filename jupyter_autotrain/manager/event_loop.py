@@ -7,11 +7,11 @@ import select
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from jupyter_autotrain.manager.contact import WakeupSocket
 from jupyter_autotrain.manager.context import ManagerContext, Threads
-from jupyter_autotrain.manager.event_queue import EventQueue
+from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.leadership import Leadership
 from jupyter_autotrain.manager.manager import Manager
-from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
 
 _THREADS = 32  # of one backend; made when they are needed
 _MOVES = 2  # at the same time: they share one link

@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.core.states import ACTIVE_STATES, FinalState, TrialState
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
-from jupyter_autotrain.manager import hook_events
-from jupyter_autotrain.manager.attempt import GRACE_S, Attempt, Silence
-from jupyter_autotrain.manager.attempt_history import AttemptHistory
-from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.early_stopping import EarlyStopping
-from jupyter_autotrain.manager.frames import Frames
-from jupyter_autotrain.manager.objective_check import ObjectiveCheck
-from jupyter_autotrain.manager.published_reasons import PublishedReasons
+from jupyter_autotrain.manager import hook_runner
+from jupyter_autotrain.manager.attempts import GRACE_S, Attempt, AttemptHistory, Silence
+from jupyter_autotrain.manager.context import ManagerContext, PublishedReasons
+from jupyter_autotrain.manager.jobs.metrics_stream import Frames
+from jupyter_autotrain.manager.objectives import EarlyStopping, ObjectiveCheck
 from jupyter_autotrain.store.decisions import DecisionKind
 
-SOFT_STOP_S = 30.0
+SOFT_STOP_S = 30.0  # for a trial that looks at `should_stop()` to end itself
+_DEAF_S = 0.5  # then a trial that does not is ended
 _log = logging.getLogger(__name__)
 
 
@@ -42,6 +40,7 @@ class ExperimentRun:
         blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
         published: What the store holds of what blocks its trials.
         history: Where its attempts are and were.
+        untold: The trials that have changed since the tuner was told of them.
     """
 
     context: ManagerContext
@@ -59,6 +58,7 @@ class ExperimentRun:
     published: PublishedReasons = field(default_factory=PublishedReasons)
     objective_check: ObjectiveCheck = field(default_factory=ObjectiveCheck)
     history: AttemptHistory = field(default_factory=AttemptHistory)
+    untold: set[int] = field(default_factory=set)
     failures: int = 0
     closing_reason: str = ""
 
@@ -78,12 +78,12 @@ class ExperimentRun:
         return self.closed and not self.active
 
     def now_s(self) -> float:
-        """The present time on this experiment's clock: it never jumps, so differences are durations."""
+        """Return the present time on this experiment's clock: it never jumps, so differences are durations."""
         clocks = self.context.clocks
         return self.record.now_s(clocks.now_s(), clocks.boot())
 
     def waiting(self) -> list[int]:
-        """The trials that wait for their turn, oldest first."""
+        """Return the trials that wait for their turn, oldest first."""
         return sorted(n for n in self.active if self.trials[n].state is TrialState.WAITING)
 
     def add_trial(self, number: int, params: Mapping[str, JsonValue]) -> None:
@@ -106,7 +106,7 @@ class ExperimentRun:
 
     def store_closing(self) -> None:
         """Mark the experiment closed in the store: nothing more will happen."""
-        tell = partial(hook_events.of_end, trials=list(self.trials.values()))
+        tell = partial(hook_runner.of_end, trials=list(self.trials.values()))
         close = partial(self.context.store.close_experiment, tell=tell)
         self.context.retry_store(close, self.id, self.now_s(), self.closing_reason)
 
@@ -124,7 +124,7 @@ class ExperimentRun:
         context = self.context
         now_s = self.now_s()
         reason = reason or self.history.remark(number)
-        told = hook_events.of_trial(self.record, self.trials[number], state, reason)
+        told = hook_runner.of_trial(self.record, self.trials[number], state, reason)
         change = partial(
             context.store.change_state,
             reason=reason, ref=ref, placement=placement, at_s=at_s, deliveries=told,
@@ -134,6 +134,7 @@ class ExperimentRun:
 
     def _remember(self, trial: TrialRecord) -> None:
         self.trials[trial.number] = trial
+        self.untold.add(trial.number)
         if trial.state in ACTIVE_STATES:
             self.active.add(trial.number)
         else:
@@ -142,11 +143,11 @@ class ExperimentRun:
             self.blocked.pop(trial.number, None)
 
     def trial_spec(self, number: int) -> TrialSpec:
-        """The present attempt of a trial, as a backend takes it."""
+        """Return the present attempt of a trial, as a backend takes it."""
         return trial_spec(self.record.spec, self.trials[number])
 
     def choice(self, attempt: Attempt) -> BackendChoice:
-        """The backend that has an attempt."""
+        """Return the backend that has an attempt."""
         return self.record.spec.choice(attempt.placement.backend)
 
     def update(self, attempt: Attempt, status: JobStatus) -> None:
@@ -233,8 +234,15 @@ class ExperimentRun:
             self.context.retry_store(self.context.store.decide_ends, self.id, new)
 
     def schedule_cancel(self, attempt: Attempt, final_state: FinalState, grace_s: float = GRACE_S) -> None:
-        """Schedule the cancel of an attempt: now, or after some time to end itself when it is stopped early."""
-        wait_s = SOFT_STOP_S if final_state.state is TrialState.EARLY_STOPPED else 0.0
+        """Schedule the cancel of an attempt: now, or a little later when it is stopped early.
+
+        Its one process outlives the signal where it looks at `should_stop()`; several need time to agree.
+        """
+        wait_s = 0.0
+        if final_state.state is TrialState.EARLY_STOPPED:
+            is_alone = self.record.spec.resources.ranks == 1
+            wait_s = _DEAF_S if is_alone else SOFT_STOP_S
+            grace_s = SOFT_STOP_S if is_alone else grace_s
         attempt.schedule_cancel(final_state, grace_s, self.context.clocks.tick_s() + wait_s)
 
     def fail_all_waiting(self, reason: str) -> None:
@@ -246,3 +254,14 @@ class ExperimentRun:
             self.add_trial(1, {})  # so that there is a trial to carry the reason
         for number in self.waiting():
             self.fail_waiting(number, reason)
+
+
+def isolated(run: ExperimentRun, step: Callable[[], None]) -> None:
+    """Make a step in the handling of an experiment; when it raises, the experiment ends with that reason."""
+    try:
+        step()
+    except Exception as error:  # noqa: BLE001 - the log has it whole
+        _log.exception("%s: a fault", run.label)
+        if not run.stopping:
+            reason = f"a fault in the manager: {type(error).__name__}: {error}"
+            run.cancel_all(FinalState(TrialState.FAILED, reason))

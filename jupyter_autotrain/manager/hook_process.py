@@ -1,4 +1,4 @@
-"""The process of one try: posts the JSON, or runs the command and ends its whole process tree at the deadline.
+"""The process of one try: posts the JSON, tells a service, or runs the command and ends its tree at the deadline.
 
 `python -m jupyter_autotrain.manager.hook_process` reads a request from its standard input and prints what went wrong,
 nothing where all is well. It ends with the manager that has started it: the next one tries again.
@@ -14,21 +14,25 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Mapping
 from contextlib import suppress
 from http.client import HTTPException, HTTPMessage
 from typing import IO, Any, Final
 
 import psutil
 
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.core.hooks import Hook, resolved
 
+_TITLE: Final = "jupyter_autotrain"
 _LOOK_S: Final = 0.02
 _GRACE_S: Final = 5.0
 _MARGIN_S: Final = 5.0
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What is sent may hold secrets: it goes to the address that was given, and nowhere else."""
+    """Refuses redirects: a message may hold secrets, and goes to the address that was given alone."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
@@ -47,8 +51,24 @@ def main() -> None:
     else:
         # Each single read has the timeout too, but an answer that drips would never end: the alarm ends this process.
         signal.setitimer(signal.ITIMER_REAL, timeout_s + _MARGIN_S)
-        fault = post(request["url"], request["headers"], payload, timeout_s)
+        if request["service"]:
+            fault = notify(request["service"], request["payload"])
+        else:
+            fault = post(request["url"], request["headers"], payload, timeout_s)
     sys.stdout.write(fault)
+
+
+def notify(address: str, payload: Mapping[str, Any]) -> str:
+    """Send the text to a service of Apprise; gives what went wrong."""
+    try:
+        from apprise import Apprise, NotifyFormat  # noqa: PLC0415 - it is not always there
+    except ImportError:
+        return "Apprise is not installed; run `pip install 'jupyter-autotrain[notify]'`, and the next try has it"
+    service = Apprise.instantiate(address)
+    if service is None:
+        return "its address is none of a service that Apprise knows"
+    is_sent = service.notify(title=_TITLE, body=str(payload["text"]), body_format=NotifyFormat.TEXT)
+    return "" if is_sent else f"{service.service_name} did not take it; look at its address"
 
 
 def post(url: str, headers: dict[str, str], payload: bytes, timeout_s: float) -> str:
@@ -127,3 +147,48 @@ def _end_tree() -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     main()
+
+
+_TRY_MARGIN_S: Final = 20.0  # for the process's own start and end
+_MOST_CHARACTERS: Final = 300
+
+
+def try_once(hook: Hook, payload: JsonObject, variables: Mapping[str, str]) -> str:
+    """Tell a hook once; gives what went wrong, "" where nothing did. No value of a variable is in it.
+
+    Args:
+        hook: The hook.
+        payload: What it is told.
+        variables: The values of its variables.
+    """
+    missing = [name for name in hook.variables if name not in variables]
+    if missing:
+        names = ", ".join(missing)
+        return f"{names} is not set; set it where you submit or attach, and the next try has it"
+    request = {
+        "url": resolved(hook.url, variables),
+        "headers": {name: resolved(value, variables) for name, value in hook.headers.items()},
+        "command": list(hook.command),
+        "service": resolved(hook.service, variables),
+        "timeout_s": hook.timeout_s,
+        "payload": payload,
+    }
+    fault = _run(json.dumps(request).encode(), hook.timeout_s + _TRY_MARGIN_S)
+    for name, value in variables.items():
+        fault = fault.replace(value, f"${{{name}}}") if value else fault
+    return fault[:_MOST_CHARACTERS]
+
+
+def _run(request: bytes, timeout_s: float) -> str:
+    """Return what the process says of it. The request goes through a pipe: arguments can be read by others."""
+    argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager.hook_process"]
+    process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    try:
+        answer, _ = process.communicate(request, timeout_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        return "it did not end in time"
+    if process.returncode:
+        return f"its process ended with exit status {process.returncode}"
+    return answer.decode(errors="replace").strip()

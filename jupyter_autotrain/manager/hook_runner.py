@@ -8,16 +8,109 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+import uuid
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Final
 
-from jupyter_autotrain.core.hooks import Delivery, Hook
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, to_json
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.hooks import Delivery, Hook, experiment_events
+from jupyter_autotrain.core.objective import best_of
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
+from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.errors import UnknownExperimentError
-from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.hook_try import try_once
-from jupyter_autotrain.manager.secret_values import SecretValues
-from jupyter_autotrain.store.hook_deliveries import DeliveryState
+from jupyter_autotrain.manager.context import ManagerContext, SecretValues
+from jupyter_autotrain.manager.hook_process import try_once
+from jupyter_autotrain.store.requests import DeliveryState
+
+_MOST_CHARACTERS: Final = 2000
+_MOST_PARAMETERS: Final = 100
+
+
+def of_end(record: ExperimentRecord, trials: Sequence[TrialRecord] = ()) -> list[Delivery]:
+    """Return what is told when an experiment has ended.
+
+    Args:
+        record: As it is then.
+        trials: All of its trials.
+    """
+    found = []
+    for hook in record.spec.hooks:
+        for event in experiment_events(record.state):
+            if event in hook.events:
+                content = {"text": _sentence(record, trials), "experiment": _experiment(record, trials)}
+                found.append(_delivery(record.id, hook.name, event, content))
+    return found
+
+
+def of_trial(record: ExperimentRecord, trial: TrialRecord, state: TrialState, reason: str) -> list[Delivery]:
+    """Return what is told when a trial changes to a state."""
+    event = f"trial_{state.lower()}"
+    found = []
+    for hook in record.spec.hooks:
+        if event in hook.events:
+            label = f"Trial {trial.number} of {record.name}@{record.version} is {state}"
+            content: dict[str, JsonValue] = {
+                "text": cut(f"{label}: {reason}" if reason else f"{label}.", _MOST_CHARACTERS),
+                "experiment": {"id": record.id, "name": record.name, "version": record.version},
+                "trial": _trial(trial, state, reason),
+            }
+            found.append(_delivery(record.id, hook.name, event, content))
+    return found
+
+
+def _delivery(experiment_id: str, hook: str, event: str, content: Mapping[str, JsonValue]) -> Delivery:
+    delivery_id = uuid.uuid4().hex
+    payload: JsonObject = {"id": delivery_id, "event": event, "hook": hook, **content}
+    return Delivery(delivery_id, experiment_id, hook, payload)
+
+
+def _experiment(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> JsonValue:
+    best = best_of(record.spec.objective, trials) if record.spec.objective else None
+    found: JsonObject = {
+        "id": record.id,
+        "name": record.name,
+        "version": record.version,
+        "state": str(record.state),
+        "reason": cut(record.remark, _MOST_CHARACTERS),
+        "notebook": record.spec.origin.notebook,
+        "created_s": record.created_s,
+        "ended_s": record.ended_s,
+        "trials": record.counts_json,
+        "objective": str(record.spec.objective.metric) if record.spec.objective else None,
+        "best": _trial(best, best.state, best.reason) if best else None,
+    }
+    return found
+
+
+def _trial(trial: TrialRecord, state: TrialState, reason: str) -> JsonValue:
+    params = dict(list(trial.params.items())[:_MOST_PARAMETERS])
+    found: JsonObject = {
+        "number": trial.number,
+        "attempt": trial.attempt,
+        "state": str(state),
+        "reason": cut(reason, _MOST_CHARACTERS),
+        "value": trial.value,
+        "params": {cut(name, 200): _short(value) for name, value in params.items()},
+    }
+    return found
+
+
+def _short(value: JsonValue) -> JsonValue:
+    if isinstance(value, bool | int | float) or value is None:
+        return value
+    return cut(value if isinstance(value, str) else str(to_json(value)), _MOST_CHARACTERS // 10)
+
+
+def _sentence(record: ExperimentRecord, trials: Sequence[TrialRecord]) -> str:
+    counts = ", ".join(f"{count} {state.lower()}" for state, count in record.counts.items())
+    text = f"{record.name}@{record.version} is {record.state} ({counts or 'no trial'})"
+    best = best_of(record.spec.objective, trials) if record.spec.objective else None
+    if best and record.spec.objective:
+        text += f"; best {record.spec.objective.metric} {number(best.value)} (trial {best.number})"
+    return cut(f"{text}; {record.remark}" if record.remark else text, _MOST_CHARACTERS)
+
 
 _THREADS: Final = 4
 _MOST_TRIES: Final = 6
@@ -31,7 +124,7 @@ class HookRunner:
 
     Args:
         context: The home.
-        secrets: Where values of hooks' variables are known; the manager's own environment comes second.
+        secrets: Where values of hooks' variables are known; the manager's own variables come second.
     """
 
     def __init__(self, context: ManagerContext, secrets: SecretValues) -> None:
@@ -50,7 +143,7 @@ class HookRunner:
         return bool(self._pending or self._expected)
 
     def expect(self, experiment_id: str) -> None:
-        """An experiment with hooks has ended: its secrets are needed until they have been told."""
+        """Keep the secrets of an ended experiment with hooks until they have been told."""
         self._expected.add(experiment_id)
         self._read_at_s = float("-inf")
 

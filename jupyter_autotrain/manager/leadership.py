@@ -1,4 +1,4 @@
-"""What makes a process the one manager of its home: the lock file it holds, its identity in it, and the store's lease.
+"""The claim of the one manager of a home: the lock file that it holds, its identity in it, and the store's lease.
 
 The lock keeps others from starting; the lease fences off a manager that lost leadership. The lock file or the whole
 home may be deleted under a running manager, so each step checks that both are still its own.
@@ -10,7 +10,7 @@ import logging
 import os
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.manager.start import is_lock_in_place, take_lock
 from jupyter_autotrain.store import Store
 

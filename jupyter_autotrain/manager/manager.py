@@ -11,26 +11,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.manager import hook_events, unreachable
-from jupyter_autotrain.manager.attempt import Attempt
+from jupyter_autotrain.manager import hook_runner, reasons
+from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
-from jupyter_autotrain.manager.context import ManagerContext, Threads
+from jupyter_autotrain.manager.context import ManagerContext, SecretValues, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
-from jupyter_autotrain.manager.event_queue import EventQueue
-from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
 from jupyter_autotrain.manager.hook_runner import HookRunner
-from jupyter_autotrain.manager.isolation import isolated
-from jupyter_autotrain.manager.job_watcher import JobWatcher
+from jupyter_autotrain.manager.jobs.events import EventQueue
+from jupyter_autotrain.manager.jobs.watcher import JobWatcher
 from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.requests import RequestHandler
-from jupyter_autotrain.manager.secret_values import SecretValues
-from jupyter_autotrain.manager.trial_creation import create_trials
-from jupyter_autotrain.manager.trial_placement import Placed, TrialPlacer
+from jupyter_autotrain.manager.search import create_trials
+from jupyter_autotrain.manager.trial_start import Placed, TrialPlacer
 
 _STARTING_S = 10.0  # a start that takes longer is told
 _CANCEL_S = 15.0  # beside the time that a trial has to end itself
@@ -100,10 +98,10 @@ class Manager:
         """Store what blocks each trial, and which nodes do not answer, when that has changed."""
         context = self._context
         backends = self._backend_pool.unreachable_reasons(run)
-        nodes = unreachable.find(run, backends, context.clocks.now_s())
-        on_them = unreachable.block_reasons(run, backends, nodes)
+        nodes = reasons.find(run, backends, context.clocks.now_s())
+        on_them = reasons.block_reasons(run, backends, nodes)
         run.published.unreachable = frozenset(on_them)
-        starting = unreachable.starting_reasons(run, context.clocks.tick_s() - _STARTING_S)
+        starting = reasons.starting_reasons(run, context.clocks.tick_s() - _STARTING_S)
         run.published.publish(context, run.id, starting | run.blocked | on_them, nodes)
 
     def _remove(self, run: ExperimentRun) -> None:
@@ -131,7 +129,7 @@ class Manager:
         except Exception as error:  # noqa: BLE001 - one bad experiment must not stop the manager
             _log.exception("%s cannot begin", record.id)
             reason = f"it cannot begin: {error}"
-            close = partial(context.store.close_experiment, tell=hook_events.of_end)
+            close = partial(context.store.close_experiment, tell=hook_runner.of_end)
             context.retry_store(close, record.id, context.clocks.now_s(), reason)
             return
         self.adopt(run)

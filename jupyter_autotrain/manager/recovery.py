@@ -9,17 +9,14 @@ from __future__ import annotations
 import logging
 from dataclasses import replace
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager import unreachable
-from jupyter_autotrain.manager.attempt import Attempt, Silence
-from jupyter_autotrain.manager.attempt_history import AttemptHistory
-from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.early_stopping import EarlyStopping
+from jupyter_autotrain.manager import reasons
+from jupyter_autotrain.manager.attempts import Attempt, AttemptHistory, Silence
+from jupyter_autotrain.manager.context import ManagerContext, PublishedReasons
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.final_state import try_again
-from jupyter_autotrain.manager.published_reasons import PublishedReasons
-from jupyter_autotrain.manager.trial_end import retry_or_count
+from jupyter_autotrain.manager.objectives import EarlyStopping
+from jupyter_autotrain.manager.trial_end import retry_or_count, try_again
 from jupyter_autotrain.store.decisions import Attempts
 
 _log = logging.getLogger(__name__)
@@ -96,7 +93,7 @@ def _attempt(run: ExperimentRun, number: int, ends: Attempts) -> Attempt:
         may_run=trial.ref is None,
     )
     published = {node.name for node in run.published.nodes}
-    if silent := tuple(name for name in unreachable.node_names(attempt) if name in published):
+    if silent := tuple(name for name in reasons.node_names(attempt) if name in published):
         attempt.unreachable = Silence("it does not answer", silent)
     if end := ends.get((number, trial.attempt)):
         run.schedule_cancel(attempt, end)

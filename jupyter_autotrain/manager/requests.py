@@ -1,4 +1,4 @@
-"""What clients request: stop, retry, concurrency, clean. Each is answered in the store, also when it is refused."""
+"""Requests of clients: stop, retry, concurrency, clean. Each is answered in the store, also when it is refused."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Protocol
 
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends import trial_files
 from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import Request
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun

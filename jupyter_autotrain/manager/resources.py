@@ -7,14 +7,80 @@ free first, and nothing that comes later takes what it needs of them. So what is
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.spec import NodePlacement, Placement
+from jupyter_autotrain.agent.json import from_json
+from jupyter_autotrain.backends.trial_content import from_last_saved
+from jupyter_autotrain.core.attempt import KeptCheckpoints
+from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.inventory import AcceleratorPolicy, Inventory, Node
+from jupyter_autotrain.core.profile import BackendChoice
+from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.manager.node_allocator import NodeAllocator, ResourceRequest, Unschedulable
-from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, machine_of
+from jupyter_autotrain.manager.artifact_sync import CheckpointMove, begun_anew
+from jupyter_autotrain.manager.attempts import Attempt
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.reservations import (
+    NodeAllocator,
+    Reservation,
+    ReservationTable,
+    ResourceRequest,
+    Unschedulable,
+    machine_of,
+)
+
+
+def resource_request(run: ExperimentRun, number: int, choice: BackendChoice) -> ResourceRequest:
+    """Return what a trial requests of one of its backends, and which of its nodes it avoids or prefers."""
+    trial = run.trials[number]
+    label = f"trial {number} of {run.label}"
+    policy = from_json(AcceleratorPolicy, {**choice.profile.options, **choice.options})
+    avoid = run.history.lost_by(number, choice.profile.name)
+    prefer = run.history.last_on(number, choice.profile.name)
+    refused = run.history.refused_by(number, choice.profile.name)
+    job_id = f"{run.id}-{number}-{trial.attempt}"
+    return ResourceRequest(job_id, label, run.record.spec.resources, policy, avoid, prefer, refused)
+
+
+def kept_elsewhere(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
+    """Return the last checkpoints of a trial's attempts before, as far as only a backend has them."""
+    context = BackendContext(run.context.home)
+    trial = from_last_saved(run.trial_spec(number), context, lambda attempt: _kept(run, number, attempt) is not None)
+    return None if trial.resume_attempt is None else _kept(run, number, trial.resume_attempt)
+
+
+def _kept(run: ExperimentRun, number: int, attempt: int) -> KeptCheckpoints | None:
+    """Return what is noted of an attempt; None where that is nothing, or another's."""
+    kept = KeptCheckpoints.read(run.context.home.trial(run.id, number, attempt))
+    names = {choice.profile.name for choice in run.record.spec.backends}
+    is_own = kept is not None and kept.ref.backend in names and kept.ref.job_id == f"{run.id}-{number}-{attempt}"
+    return kept if is_own and kept is not None and kept.sizes else None
+
+
+def begin_move(run: ExperimentRun, attempt: Attempt, find: Callable[[BackendChoice], Backend | str]) -> TrialSpec:
+    """Give an attempt its move where another backend has its checkpoints; gives what is submitted.
+
+    Args:
+        run: The experiment.
+        attempt: The attempt; one that is only submitted to be cancelled, as it may run already, needs none.
+        find: Gives a backend, or why it cannot be used.
+    """
+    trial = attempt.trial
+    attempt.move = None
+    kept = kept_elsewhere(run, trial.number)
+    if kept is None or kept.ref.backend == attempt.placement.backend:
+        return trial
+    if attempt.final_state is not None:
+        return begun_anew(trial, kept, "it is to be stopped")
+    backend = find(run.record.spec.choice(kept.ref.backend))
+    if isinstance(backend, str):
+        return begun_anew(trial, kept, backend)
+    saved_by = int(kept.ref.job_id.rpartition("-")[2])
+    directory = run.context.home.trial(run.id, trial.number, saved_by)
+    attempt.move = CheckpointMove(kept, backend, directory, run.context.clocks)
+    return trial
+
 
 _SHOWN = 3  # reasons, and nodes of each
 
@@ -36,7 +102,7 @@ class ResourceAllocator:
     is_remote: bool = False
 
     def try_allocate(self, request: ResourceRequest) -> Reservation | Unschedulable:
-        """What a trial would get now, on as many nodes as it asks for, or on none; nothing is reserved yet."""
+        """Return what a trial would get now, on as many nodes as it asks for, or on none; nothing is reserved yet."""
         if self.inventory is None:
             return Reservation(request, backend=self.backend)
         answers = {node.name: self._node(node).try_allocate(request) for node in self.inventory.nodes}
@@ -46,7 +112,7 @@ class ResourceAllocator:
         return self._refuse(request, answers)
 
     def has_other_place(self, request: ResourceRequest) -> bool:
-        """Whether enough nodes could do, now or later, and not only those that the request avoids.
+        """Return whether enough nodes could do, now or later, and not only those that the request avoids.
 
         Of a backend that queues by itself no node is known: it is another place where nothing of it is avoided.
         """
@@ -61,7 +127,7 @@ class ResourceAllocator:
             self.table.waiting.setdefault(machine, []).append(request)
 
     def capacity(self, request: ResourceRequest) -> float:
-        """How many such trials the backend could run at the same time, if it had no others."""
+        """Return how many such trials the backend could run at the same time, if it had no others."""
         if self.inventory is None:
             return float("inf")
         nodes = [node for node in self.inventory.nodes if not node.unavailable]
@@ -87,7 +153,7 @@ class ResourceAllocator:
     def _chosen(
         self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]
     ) -> list[NodePlacement]:
-        """The nodes that a trial gets, none where there are too few; those with the fewest trials per CPU."""
+        """Return the nodes that a trial gets, none where there are too few; those with the fewest trials per CPU."""
         asked = request.resources.nodes
         granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
         others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
@@ -97,7 +163,7 @@ class ResourceAllocator:
         return granted[:asked] if len(granted) >= asked else []
 
     def _rank(self, request: ResourceRequest, node: str) -> tuple[bool, bool, float]:
-        """The least is taken first."""
+        """Return the order of choices, the least first."""
         return node in request.avoid, node not in request.prefer, self._load(node)
 
     def _load(self, name: str) -> float:
@@ -120,7 +186,10 @@ class ResourceAllocator:
         return replace(refusal, machines=self._reserved(request, answers), unavailable=self._silent(asked, answers))
 
     def _reserved(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> tuple[str, ...]:
-        """The machines that a refused trial waits for: those that are free for it first, then in their own order."""
+        """Return the machines that a refused trial waits for.
+
+        They come in the order in which they get free for it, then in their own.
+        """
         assert self.inventory is not None
         nodes = [node for node in self.inventory.nodes if _could_do(answers[node.name])]
         nodes.sort(key=lambda node: (node.name in request.avoid, isinstance(answers[node.name], Unschedulable)))
@@ -141,7 +210,7 @@ class ResourceAllocator:
 
 
 def _by_reason(blocked: dict[str, Unschedulable]) -> str:
-    """What each node says; those that say the same once, and of many the first ones."""
+    """Return what each node says; those that say the same once, and of many the first ones."""
     names: dict[str, list[str]] = {}
     for name, one in blocked.items():
         names.setdefault(one.sentence, []).append(name)
@@ -161,5 +230,5 @@ def _is_permanent(answer: NodePlacement | Unschedulable) -> bool:
 
 
 def _could_do(answer: NodePlacement | Unschedulable) -> bool:
-    """Whether the node answers and has enough, now or when trials there have ended."""
+    """Return whether the node answers and has enough, now or when trials there have ended."""
     return not isinstance(answer, Unschedulable) or not (answer.permanent or answer.unavailable)

@@ -19,13 +19,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jupyter_autotrain.core import environment
+from jupyter_autotrain.agent import VERSION, environment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ownership import make_private
-from jupyter_autotrain.core.version import VERSION, is_newer
 from jupyter_autotrain.errors import ManagerError, OutdatedError
-from jupyter_autotrain.manager.identity import ManagerIdentity, last_version
-from jupyter_autotrain.manager.wakeup_socket import notify
+from jupyter_autotrain.manager.contact import ManagerIdentity, is_newer, last_version, notify
 
 HELD_EXIT_CODE = 3
 OUTDATED_EXIT_CODE = 4
@@ -40,7 +38,7 @@ _APPEND = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 
 @dataclass(frozen=True, slots=True)
 class ManagerStatus:
-    """Whether a home's manager lives; `resident_bytes` is its resident memory. All None or 0 when there is none."""
+    """The state of a home's manager; `resident_bytes` is its resident memory. All None or 0 when there is none."""
 
     alive: bool
     pid: int | None = None
@@ -69,7 +67,7 @@ def is_missing(home: Home) -> bool:
 
 
 def stopped_by_signal(home: Home) -> str:
-    """A sentence where a signal such as SIGSTOP holds the home's manager, and how it goes on; else ""."""
+    """Return a sentence where a signal such as SIGSTOP holds the home's manager, and how it goes on; else ""."""
     identity = ManagerIdentity.read(home.manager_lock)
     if identity is None or not identity.is_stopped:
         return ""
@@ -92,24 +90,17 @@ def ensure(home: Home) -> ManagerIdentity:
     pause = 0.002
     starts = 0
     while time.monotonic() < deadline:
-        identity = ManagerIdentity.read(home.manager_lock)
-        if identity is not None and identity.alive:
-            if identity.is_stopped:
-                raise _held_by_signal(identity)
-            if not is_newer(VERSION, identity.version):
-                return identity
-            _hand_over(home, identity)
+        if serving := _serving(home):
+            return serving
         if not starts or _is_free(home):
             if starts == _MOST_STARTS:
                 break
             code = _spawn(home)
-            if code == OUTDATED_EXIT_CODE:
-                raise OutdatedError(_newer_than_this(home))
+            if code == HELD_EXIT_CODE and (elsewhere := _on_another_host(home)):
+                return elsewhere
             if code > 0 and code != HELD_EXIT_CODE:
                 break
             starts += code != HELD_EXIT_CODE
-            if code == HELD_EXIT_CODE and identity is not None and identity.host != os.uname().nodename:
-                return _of_another_host(identity)
         time.sleep(pause)
         pause = min(2 * pause, 0.1)
     raise ManagerError(
@@ -117,6 +108,23 @@ def ensure(home: Home) -> ManagerIdentity:
         _tail(home.manager_log),
         f"Read {home.manager_log}, then try again.",
     )
+
+
+def _serving(home: Home) -> ManagerIdentity | None:
+    """Return the manager that serves the home from here; one of an older version is made to leave.
+
+    Raises:
+        ManagerError: A signal holds it.
+    """
+    identity = ManagerIdentity.read(home.manager_lock)
+    if identity is None or not identity.alive:
+        return None
+    if identity.is_stopped:
+        raise _held_by_signal(identity)
+    if is_newer(VERSION, identity.version):
+        _hand_over(home, identity)
+        return None
+    return identity
 
 
 def _held_by_signal(identity: ManagerIdentity) -> ManagerError:
@@ -138,7 +146,15 @@ def _hand_over(home: Home, older: ManagerIdentity) -> None:
             os.kill(older.pid, signal.SIGKILL)
 
 
-def _of_another_host(identity: ManagerIdentity) -> ManagerIdentity:
+def _on_another_host(home: Home) -> ManagerIdentity | None:
+    """Return the manager that serves the home from another machine.
+
+    Raises:
+        ManagerError: It is of an older version.
+    """
+    identity = ManagerIdentity.read(home.manager_lock)
+    if identity is None or identity.host == os.uname().nodename:
+        return None
     if is_newer(VERSION, identity.version):
         raise ManagerError(
             f"The manager on {identity.host} is of version {identity.version or 'unknown'}; this is {VERSION}.",
@@ -153,12 +169,18 @@ def _newer_than_this(home: Home) -> str:
 
 
 def is_outdated(home: Home) -> bool:
-    """True when a newer version has served the home: a manager of this one would pass over what it does not know."""
+    """Return True when a newer version has served the home.
+
+    A manager of this one would pass over what it does not know.
+    """
     return is_newer(last_version(home.manager_lock), VERSION)
 
 
 def _is_free(home: Home) -> bool:
-    """Whether no process holds the home's lock: a manager that was started has ended before it wrote its identity."""
+    """Return whether no process holds the home's lock.
+
+    A manager that was started has ended before it wrote its identity.
+    """
     lock = take_lock(home)
     if lock is not None:
         os.close(lock)
@@ -211,7 +233,7 @@ def stopped(home: Home) -> Iterator[None]:
 
 
 def is_lock_in_place(home: Home, lock: int) -> bool:
-    """True when the lock file that a process holds is still the one that others find."""
+    """Return True when the lock file that a process holds is still the one that others find."""
     try:
         return os.path.samestat(home.manager_lock.stat(), os.fstat(lock))
     except FileNotFoundError:
@@ -223,6 +245,10 @@ def _spawn(home: Home) -> int:
 
     Returns:
         0, `HELD_EXIT_CODE` when another manager is there, the negative signal that killed it, or another code.
+
+    Raises:
+        ManagerError: The home cannot be written.
+        OutdatedError: A newer version has served the home.
     """
     try:
         make_private(home)
@@ -237,12 +263,15 @@ def _spawn(home: Home) -> int:
         if os.fstat(log).st_size > _LOG_LIMIT_BYTES:
             os.ftruncate(log, 0)
         argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager", str(home.root.absolute())]
-        return subprocess.run(
+        code = subprocess.run(
             argv, env=environment.of_manager(os.environ), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
             cwd=home.root, start_new_session=True, check=False,
         ).returncode  # fmt: skip
     finally:
         os.close(log)
+    if code == OUTDATED_EXIT_CODE:
+        raise OutdatedError(_newer_than_this(home))
+    return code
 
 
 def _tail(path: Path) -> str:

@@ -2,20 +2,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from functools import partial
 
-from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.records import Request
-from jupyter_autotrain.core.states import FinalState, TrialState
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import FinalState, TrialState
+from jupyter_autotrain.core.backend import CancelReceipt, JobRef, receipt_of
+from jupyter_autotrain.core.records import ExperimentRecord, Request
 from jupyter_autotrain.core.text_format import trial_numbers
-from jupyter_autotrain.manager import stop_receipts
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.unreachable import node_names
+from jupyter_autotrain.manager.reasons import node_names
+
+_KINDS = ("pids_ended", "pids_killed", "pids_left")
+_log = logging.getLogger(__name__)
+
+
+def receipts_since(
+    context: ManagerContext, record: ExperimentRecord, numbers: Collection[int] | None, since_s: float
+) -> dict[int, CancelReceipt]:
+    """Return the receipts of trials that ended after a stop was requested and before it was handled.
+
+    Args:
+        context: The home.
+        record: The experiment.
+        numbers: The trials meant; None means all.
+        since_s: When the stop was requested.
+    """
+    refs: dict[str, dict[int, JobRef]] = {}
+    for trial in context.retry_store(context.store.trials, record.id):
+        ended = trial.state.is_final and trial.ended_s is not None and trial.ended_s >= since_s
+        if ended and trial.ref is not None and (numbers is None or trial.number in numbers):
+            refs.setdefault(trial.placement.backend, {})[trial.number] = trial.ref
+    found: dict[int, CancelReceipt] = {}
+    for backend, jobs in refs.items():
+        found |= _receipts(context, record, backend, jobs)
+    return found
+
+
+def _receipts(
+    context: ManagerContext, record: ExperimentRecord, backend: str, refs: Mapping[int, JobRef]
+) -> dict[int, CancelReceipt]:
+    """Return the receipts of jobs on one backend, by trial."""
+    try:
+        statuses = context.open_backend(record.spec.choice(backend).profile).poll([*refs.values()])
+    except Exception:  # noqa: BLE001 - whatever a plugin raises: then the processes that ended are not known
+        _log.exception("%s: the receipts of its trials cannot be read", record.label)
+        return {}
+    return {number: receipt_of(status.detail) for number, status in zip(refs, statuses, strict=True)}
+
+
+def merge(receipts: Iterable[CancelReceipt]) -> dict[str, JsonValue]:
+    """Return the processes of several receipts, each once."""
+    found: dict[str, set[int]] = {kind: set() for kind in _KINDS}
+    for receipt in receipts:
+        for kind in _KINDS:
+            found[kind].update(getattr(receipt, kind))
+    return {kind: sorted(pids) for kind, pids in found.items()}
+
 
 _STOPPED = FinalState(TrialState.CANCELLED, "stopped on request")
 _GRACE_S = 5.0
@@ -49,7 +96,7 @@ class _Stop:
     receipts: list[CancelReceipt] = field(default_factory=list)
 
     def is_over(self, tick_s: float) -> bool:
-        """Whether it is answered now: what does not answer is waited for a little, and nothing without an end."""
+        """Get whether it is answered now: what does not answer is waited for a little, and nothing without an end."""
         waited_s = tick_s - self.begun_s
         if waited_s >= self.within_s:
             return True
@@ -86,7 +133,7 @@ class Stops:
         context = self._context
         wanted = numbers_of(request.args)
         record = context.retry_store(context.store.experiment, request.experiment_id)
-        read = partial(stop_receipts.receipts_since, context, record, wanted, request.created_s)
+        read = partial(receipts_since, context, record, wanted, request.created_s)
         within_s = _seconds(request.args, "within_s", _WITHIN_S)
         stop = _Stop(run, context.clocks.tick_s(), within_s, self._threads.submit(read))
         self._stops[request.id] = stop
@@ -123,7 +170,7 @@ class Stops:
 
 
 def numbers_of(args: JsonObject) -> list[int] | None:
-    """The trials that a request names; None means all."""
+    """Return the trials that a request names; None means all."""
     trials = args.get("trials")
     return [n for n in trials if isinstance(n, int)] if isinstance(trials, list) else None
 
@@ -138,7 +185,7 @@ def _being_started(run: ExperimentRun) -> set[int]:
 
 
 def _slow(run: ExperimentRun, tick_s: float) -> set[int]:
-    """The trials that are being started, so that they cannot be cancelled yet, and those whose cancel takes long."""
+    """Return the trials that cannot be cancelled yet, as they are being started, and those whose cancel takes long."""
     overdue = {n for n, attempt in run.attempts.items() if attempt.cancelling and tick_s > attempt.overdue_s}
     return _being_started(run) | overdue
 
@@ -147,7 +194,7 @@ def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
     is_known = stop.earlier.done() and stop.earlier.exception() is None
     known = stop.earlier.result() if is_known else {}
     return {
-        **stop_receipts.merge([*known.values(), *stop.receipts]),
+        **merge([*known.values(), *stop.receipts]),
         "elapsed_s": round(tick_s - stop.begun_s, 3),
         "trials": [*(stop.numbers or sorted(known))],
         "unreported": sorted(stop.unreported - stop.left),
@@ -157,16 +204,18 @@ def _receipt(stop: _Stop, tick_s: float) -> JsonObject:
 
 
 def _unreachable(stop: _Stop) -> list[str]:
-    """The nodes that do not answer, of what has not ended."""
+    """Return the nodes that do not answer, of what has not ended."""
     if stop.run is None:
         return []
-    attempts = stop.run.attempts
-    names = {name for number in stop.left if number in attempts for name in node_names(attempts[number])}
+    names: set[str] = set()
+    for number, attempt in stop.run.attempts.items():
+        if number in stop.left:
+            names.update(node_names(attempt))
     return [str(node) for node in stop.run.published.nodes if node.name in names]
 
 
 def _pending(stop: _Stop) -> list[str]:
-    """What has not ended though its node answers, a sentence for each place."""
+    """Return what has not ended though its node answers, a sentence for each place."""
     if stop.run is None:
         return []
     starting = _being_started(stop.run)

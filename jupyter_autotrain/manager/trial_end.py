@@ -1,17 +1,49 @@
-"""What follows the end of a trial: its final state, another attempt, or one failure more."""
+"""The end of a trial: its final state, another attempt, or one failure more."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, cast
 
+from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.manager.attempt import Attempt
-from jupyter_autotrain.manager.attempt_history import MOVES
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.manager.attempts import MOVES, Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.final_state import MAY_RUN, decide, try_again
+
+MAY_RUN = "it may still run there"
+RETRIED = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED})
+
+
+def decide(status: JobStatus, ending: FinalState | None, objective: str, names: Sequence[str] | None) -> FinalState:
+    """Decide the final state.
+
+    Args:
+        status: The status that the backend gives; a final state.
+        ending: The manager's own decision, if it made one.
+        objective: The metric that ranks trials, or "".
+        names: None when the objective was reported, else the metrics that were.
+    """
+    if ending is not None and status.state is not TrialState.SUCCEEDED:
+        return ending
+    if status.state is TrialState.SUCCEEDED and objective and names is not None:
+        reported = f"it reported {', '.join(names)}" if names else "it reported nothing"
+        reason = f"the objective {objective!r} was never reported; {reported}: call report({objective}=...)"
+        return FinalState(TrialState.FAILED, reason)
+    return FinalState(status.state, status.reason)
+
+
+def try_again(spec: ExperimentSpec, trial: TrialRecord, *, has_moved: bool) -> bool:
+    """Get True when another attempt is due after this end: `retries` allows it, or the trial moves from a lost place.
+
+    `retries` counts what the cell does, so the one attempt that was lost with its place is not counted. What may still
+    run is not tried again: a trial never runs twice.
+    """
+    is_over = trial.state in RETRIED and not trial.reason.endswith(MAY_RUN)
+    return is_over and trial.attempt <= spec.retries + has_moved
+
 
 _ENDED: Final = {
     TrialState.FAILED: "failed",
@@ -52,7 +84,10 @@ def finish(run: ExperimentRun, attempt: Attempt, status: JobStatus, *, may_move:
 
 
 def _with_move(run: ExperimentRun, number: int, end: FinalState, *, may_move: bool) -> FinalState:
-    """The end; of a trial that is tried once more elsewhere the reason says so, and the next manager reads it there."""
+    """Return the end of a trial.
+
+    The reason says where it is tried once more elsewhere, and the next manager reads it there.
+    """
     moves = end.state is TrialState.LOST and may_move and not run.stopping and not run.history.has_moved(number)
     return replace(end, reason=f"{_without_advice(end.reason).rstrip('.')}; {MOVES}") if moves else end
 
@@ -64,7 +99,7 @@ def _without_advice(reason: str) -> str:
 
 
 def _ran_s(status: JobStatus) -> float | None:
-    """How long a trial ran by the clock of its machine; None where that is not known, or was set meanwhile."""
+    """Return how long a trial ran by the clock of its machine; None where that is not known, or was set meanwhile."""
     there = (status.detail.get("started_s"), status.detail.get("ended_s"))
     if not all(isinstance(time_s, int | float) for time_s in there):
         return None
@@ -92,7 +127,7 @@ def _ended_before_s(run: ExperimentRun, number: int, ran_s: float | None) -> flo
 
 
 def _names_instead(run: ExperimentRun, attempt: Attempt, status: JobStatus) -> list[str] | None:
-    """The metrics reported in place of the objective; None when it was reported."""
+    """Return the metrics reported in place of the objective; None when it was reported."""
     trial = attempt.trial
     if not trial.objective or status.state is not TrialState.SUCCEEDED or attempt.objective_seen:
         return None
@@ -116,7 +151,7 @@ def retry_or_count(run: ExperimentRun, number: int) -> None:
 
 
 def earlier(trial: TrialRecord) -> str:
-    """How an attempt has ended after which there is another one."""
+    """Return how an attempt has ended after which there is another one."""
     ended = _ENDED.get(trial.state, trial.state.lower())
     reason = _without_advice(trial.reason.removeprefix("Lost: ").removesuffix(f"; {MOVES}"))
     return f"attempt {trial.attempt} {ended}: {reason}".removesuffix(": ")

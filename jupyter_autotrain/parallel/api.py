@@ -3,34 +3,38 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from enum import StrEnum
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.agent.json import JsonObject, from_json
+from jupyter_autotrain.core.cluster import ClusterSpec, find_named
 from jupyter_autotrain.core.cluster_figures import memory_of
-from jupyter_autotrain.core.json import JsonObject, from_json
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.core.named_clusters import hooks
+from jupyter_autotrain.core.measurement import ENOUGH, Accuracy, accuracy, find_measurements
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
+from jupyter_autotrain.parallel.calibrate.calibration import find_machine, for_graph
+from jupyter_autotrain.parallel.cost.model import Settings
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan, PlanImporter
 from jupyter_autotrain.parallel.search import (
     PROOF_S,
+    SHARE_PUBLISHED,
     Method,
     Mode,
     Pins,
     SearchLimits,
     SearchRequest,
     StrategySpace,
+    default_share,
     retry_on_interrupt,
     solve,
 )
-from jupyter_autotrain.parallel.search.request.space import batch_size
+from jupyter_autotrain.parallel.search.request.request import batch_size
 
 if TYPE_CHECKING:
     import torch
@@ -52,6 +56,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     pins: PinSource = None,
     space: StrategySpace | None = None,
     offload: bool = False,
+    simplicity: float | None = None,
+    execute: bool = True,
     time_limit_s: float = TIME_LIMIT_S,
     proof_s: float | None = PROOF_S,
 ) -> Plan:
@@ -64,7 +70,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
         model: A module, or a graph that was traced or built before.
         example_inputs: A tensor, a tuple of arguments, or a mapping of keyword arguments; their batch is planned for.
         cluster: `"8xH100"`, `"2x8xA100-80GB"`, `"pod(32x8xNNP-T1000, ring)"`, `"8xH100+8xA100"`, a mapping, or the name
-            of a backend, whose devices are meant.
+            of a backend, whose devices are meant; where it was measured (`calibrate`), also with a number of ranks, as
+            `4xlocal`.
         mode: `auto_parallel`, `hybrid_parallel` (pins are kept, the rest is searched), `data_parallel`, `stand_alone`.
         search: `dynamic_programming` (proved), `recursive_programming` (instant), `exhaustive` (tiny graphs).
         memory_limit: Most memory per device (`"80GB"`); the device's own unless given.
@@ -72,6 +79,12 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
         pins: What is fixed: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
         space: Where to search.
         offload: Whether optimizer states, and embedding tables with them, may also live in the host's memory.
+        simplicity: The answer is the simplest plan whose step takes at most this share longer than that of the best,
+            which is told beside it; 0: the best itself. Unless given, what the cost model cannot tell apart: 0.03 on
+            devices whose published step times it meets, or on which the last plans that ran were predicted so well,
+            0.05 on others.
+        execute: Whether to search among plans that `Plan.apply` runs. Only where none of them fits, or pins ask for
+            another, the answer is one that is exported only, and says so. False: among all plans.
         time_limit_s: Most seconds for the search.
         proof_s: How long to go on with meshes of three axes once all of two, and finer ones of the best, are searched;
             None: until the gap is as small as it gets. Seldom a better plan comes of it.
@@ -83,8 +96,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
             graph with a cycle.
         MissingExtraError: torch is not installed and `model` is no graph.
     """
-    named = hooks.find(cluster) if isinstance(cluster, str) else None
-    machine = named or ClusterSpec.parse(cluster)
+    machine, settings = _machine(cluster)
     plan_mode = _member(Mode, mode, "mode")
     solver = _member(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)
@@ -97,12 +109,26 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
         _check_batch(graph, machine)
     searched = space or StrategySpace()
     searched = replace(searched, offload=offload or searched.offload)
-    request = SearchRequest(plan_mode, solver, limits, pinned, searched)
-    return Plan.of(request, solve(graph, machine, request), trace_s)
+    kinds = {device.name for device, _ in machine.kinds}
+    known = accuracy(find_measurements(kinds), graph.name)
+    share = _error(kinds, known) if simplicity is None else simplicity
+    priced = settings and for_graph(settings, graph)
+    parts = (plan_mode, solver, limits, pinned, searched, priced or Settings())
+    request = SearchRequest(*parts, simplicity=_checked_share(share), execute=execute)
+    return Plan.of(request, solve(graph, machine, request), trace_s, known)
+
+
+def _machine(cluster: str | JsonObject | ClusterSpec) -> tuple[ClusterSpec, Settings | None]:
+    """Return the devices, and the constants that were measured on them; None where none were."""
+    calibrated = find_machine(cluster) if isinstance(cluster, str) else None
+    if calibrated:
+        return calibrated.cluster, calibrated.settings
+    named = find_named(cluster) if isinstance(cluster, str) else None
+    return named or ClusterSpec.parse(cluster), None
 
 
 def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`
-    """The model's graph and the seconds it took; a graph is only checked."""
+    """Return the model's graph and the seconds it took; a graph is only checked."""
     if isinstance(model, OpGraph):
         return check(model), 0.0
     is_class = isinstance(model, type)
@@ -155,6 +181,22 @@ def _pins(given: PinSource, traced: OpGraph, graph: OpGraph, cluster: ClusterSpe
         return from_json(Pins, given)
     except (ValueError, TypeError) as fault:
         raise PlanError(f"The pins cannot be read: {fault}.", "Values as in `Pins`.", "Correct them.") from fault
+
+
+def _error(devices: Collection[str], known: Accuracy | None) -> float:
+    """Return the error of the cost model on some devices: the smaller default where it was measured to hold."""
+    holds = known is not None and known.plans >= ENOUGH and known.error <= SHARE_PUBLISHED
+    return SHARE_PUBLISHED if holds else default_share(devices)
+
+
+def _checked_share(share: object) -> float:
+    if isinstance(share, int | float) and 0 <= share < 1:
+        return float(share)
+    raise PlanError(
+        f"There is simplicity={share!r}.",
+        "A share of the step time: 0 for the best plan, 0.05 for the simplest that is at most 5 % slower.",
+        "Give a number from 0 up to 1, or leave it out.",
+    )
 
 
 def _check_batch(graph: OpGraph, cluster: ClusterSpec) -> None:

@@ -1,4 +1,4 @@
-"""What a plan decides, as one immutable value.
+"""The decisions of a plan, as one immutable value.
 
 Search makes a `Decision`, plan prices, explains, draws and prints it, JSON keeps it as it is, and it says everything
 that is needed to execute the plan. It holds no cost. Ops have the names and loops of the graph that was searched.
@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.cluster import MeshSpec
+from jupyter_autotrain.parallel.cost.layout import Placements
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.graph import Loop, Op
-from jupyter_autotrain.parallel.placement import Placements
 
 REPLICATED_STATES = StateSharding(ZeroLevel.NONE)
 
 
 @dataclass(frozen=True, slots=True)
 class OpDecision:
-    """How one op is executed.
+    """The execution of one op.
 
     Attributes:
         loops: For each mesh axis the index in `Op.loops` of the loop that it splits, or None.

@@ -10,10 +10,10 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.client.resubmit import resubmit
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.client.submission import resubmit
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint, ExperimentAsked
@@ -27,7 +27,7 @@ TrialNumber = Annotated[int, Field(ge=1, le=10**9)]
 
 
 class ActionAsked(ExperimentAsked):
-    """What to do with an experiment, or with some of its trials."""
+    """An action on an experiment, or on some of its trials."""
 
     action: Literal["stop", "retry", "resume", "rerun"] = Field(
         description="retry: failed, cancelled, preempted and lost trials again; resume: those that did not fail; "
@@ -99,7 +99,7 @@ def clean(server: ServerContext, asked: ExperimentAsked) -> Answer:
 
 
 def show_request(server: ServerContext, asked: RequestAsked) -> Answer:
-    """Whether the manager has answered, and what."""
+    """Tell whether the manager has answered, and give its answer."""
     with server.stores.reading() as store:
         try:
             request = store.request(asked.request)
@@ -109,7 +109,7 @@ def show_request(server: ServerContext, asked: RequestAsked) -> Answer:
 
 
 def show_manager(server: ServerContext, _: Asked) -> Answer:
-    """Whether the manager of the home lives."""
+    """Tell whether the manager of the home lives."""
     check_owner(server.home)
     status = manager.status(server.home)
     return Answer({"alive": status.alive, "host": status.host, "resident_bytes": status.resident_bytes})

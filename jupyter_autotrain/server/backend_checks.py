@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from jupyter_autotrain.agent.json import to_json
 from jupyter_autotrain.client.backend_check import check_backend
-from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.server.backends import RESOURCE, BackendAsked, find_profile
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
@@ -30,7 +30,7 @@ class CheckAsked(Asked):
 
 
 class StepsAsked(CheckAsked):
-    """What has come of a check."""
+    """A question for the steps of a check."""
 
     after: int = Field(0, ge=0, le=100_000, description="How many steps are known already.")
 
@@ -43,7 +43,7 @@ def begin_check(server: ServerContext, asked: CheckBegun) -> Answer:
 
 
 def show_check(server: ServerContext, asked: StepsAsked) -> Answer:
-    """The steps that have ended."""
+    """Answer with the steps that have ended."""
     check = server.checks.find(asked.check)
     state = check.state  # before its steps, so that the last are never missed
     steps = list(check.steps)

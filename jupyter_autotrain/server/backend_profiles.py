@@ -8,15 +8,14 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.client import profile_changes
 from jupyter_autotrain.client.profile_changes import ProfileChange
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.header import HeaderContext, profile_editing, secrets
+from jupyter_autotrain.header import HeaderContext, profile_editing, value_faults
 from jupyter_autotrain.header.backend_models import profile_model
-from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import Fault, KeyPath, SourceLocation
-from jupyter_autotrain.header.profile_files import USER_FILE, Definition
-from jupyter_autotrain.header.yaml_parts import load
+from jupyter_autotrain.header.document import Fault, KeyPath, SourceLocation, resolve
+from jupyter_autotrain.header.profiles import USER_FILE, Definition
+from jupyter_autotrain.header.yaml_reader import load
 from jupyter_autotrain.server.backends import RESOURCE, header_context, level_of
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
@@ -56,7 +55,7 @@ class ProfileAdded(ProfileEdited):
 
 
 def list_types(_: ServerContext, __: Asked) -> Answer:
-    """The types of backends that are installed."""
+    """Answer with the types of backends that are installed."""
     rows: list[JsonValue] = []
     for name, model in backends.options_models().items():
         needed = [key for key, option in model.model_fields.items() if option.is_required()]
@@ -65,7 +64,7 @@ def list_types(_: ServerContext, __: Asked) -> Answer:
 
 
 def show_type(_: ServerContext, asked: TypeAsked) -> Answer:
-    """The JSON Schema of a profile of this type."""
+    """Answer with the JSON Schema of a profile of this type."""
     if asked.type not in backends.type_names():
         raise not_found(f"type {asked.type!r}", f"One of: {', '.join(backends.type_names())}.")
     schema: JsonObject = profile_model(asked.type, backends.options_model(asked.type)).model_json_schema()
@@ -73,7 +72,10 @@ def show_type(_: ServerContext, asked: TypeAsked) -> Answer:
 
 
 def list_profiles(server: ServerContext, _: Asked) -> Answer:
-    """Where profiles are defined, and which definition wins; the project's file comes before the user's."""
+    """Answer with the definitions of profiles, and the ones that win.
+
+    The project's file comes before the user's.
+    """
     context = header_context(server)
     profiles, faults = context.profiles()
     rows: list[JsonValue] = [_origin(context, one) for _, one in sorted(profiles.definitions.items())]
@@ -81,7 +83,10 @@ def list_profiles(server: ServerContext, _: Asked) -> Answer:
 
 
 def show_profile(server: ServerContext, asked: ProfileAsked) -> Answer:
-    """The settings of a profile as its file has them; what looks like a secret is left out and named."""
+    """Answer with the settings of a profile as its file has them.
+
+    Those that look like a secret are left out and named.
+    """
     context = header_context(server)
     definition = _definition(context, asked.profile)
     profiles, _ = context.profiles()
@@ -121,7 +126,7 @@ def remove_profile(server: ServerContext, asked: ProfileAsked) -> Answer:
 
 
 def _definition(context: HeaderContext, name: str) -> Definition:
-    """The definition of a profile that a file has."""
+    """Return the definition of a profile that a file has."""
     profiles, _ = context.profiles()
     definition = profiles.definitions.get(name)
     if definition is None:
@@ -130,7 +135,7 @@ def _definition(context: HeaderContext, name: str) -> Definition:
 
 
 def _given(asked: ProfileEdited) -> tuple[dict[str, JsonValue], list[Fault]]:
-    """The settings of a form, and what of them is no YAML."""
+    """Return the settings of a form, and the faults of those that are no YAML."""
     found: dict[str, JsonValue] = dict(asked.texts)
     faults = []
     for key, text in asked.yaml.items():
@@ -153,7 +158,10 @@ def _saved(asked: ProfileEdited, change: ProfileChange, faults: list[Fault]) -> 
 
 
 def _fault(fault: Fault, name: str) -> JsonValue:
-    """A fault with its path inside the profile; its line is that of a file which is not written."""
+    """Return a fault with its path inside the profile.
+
+    Its line is left out, because it is that of a file which is not written.
+    """
     path = fault.location.path
     inside = path[path.index(name) + 1 :] if name in path else ()
     clauses = "; ".join(part.rstrip(".") for part in (fault.found, fault.expected, fault.action) if part)
@@ -172,7 +180,7 @@ def _origin(context: HeaderContext, definition: Definition) -> JsonValue:
 
 
 def _files(context: HeaderContext) -> list[JsonValue]:
-    """The files that may define profiles, the one that wins first."""
+    """Return the files that may define profiles, the one that wins first."""
     project = context.project_file()
     folder = context.config_folder()
     rows: list[JsonValue] = [{"level": "project", "path": str(project) if project else "", "exists": bool(project)}]
@@ -182,11 +190,14 @@ def _files(context: HeaderContext) -> list[JsonValue]:
 
 
 def _settings(definition: Definition, models: Mapping[str, object]) -> JsonObject:
-    """What stands under a profile's name: texts as they are, each also as YAML; secrets by their key alone."""
+    """Return the settings under a profile's name: texts as they are, each also as YAML.
+
+    Secrets are given by their key alone.
+    """
     settings = definition.settings if isinstance(definition.settings, dict) else {}
     model = models.get(str(settings.get("type")))
     of_secrets = getattr(model, "names_of_secrets", ())
-    stray = secrets.in_profile(settings, definition.document, definition.path, of_secrets)
+    stray = value_faults.in_profile(settings, definition.document, definition.path, of_secrets)
     hidden = {_key_in(path, definition.path) for path, _ in stray}
     shown = {key: value for key, value in settings.items() if key not in hidden and key != "type"}
     yaml: JsonObject = {key: _yaml(value) for key, value in shown.items()}

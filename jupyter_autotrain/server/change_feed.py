@@ -1,4 +1,4 @@
-"""Tells subscribers what changes in a home: one thread looks at the store as long as anybody subscribes.
+"""The feed that tells subscribers the changes in a home: one thread looks at the store while anybody subscribes.
 
 The thread asks SQLite for a number that any commit changes (microseconds), and reads only when it has. Each subscriber
 has its own cursor, the id of the last change it was given, so it misses none and is given none twice. Where the manager
@@ -16,9 +16,9 @@ from functools import partial
 from typing import Final
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client.manager_guard import ManagerGuard
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Change, Store
 
@@ -32,7 +32,7 @@ _MANAGER_EVERY_S: Final = 2.0
 
 
 class Subscriber:
-    """Who is told of changes. What was not fetched yet is kept, one change per experiment and kind.
+    """A receiver of changes. Those not fetched yet are kept, one change per experiment and kind.
 
     Args:
         since: The id of the last change that is known.
@@ -50,7 +50,7 @@ class Subscriber:
         self._manager: bool | None = None
 
     def tell(self, changes: Sequence[Change], end_id: int, *, is_reset: bool, manager_alive: bool | None) -> None:
-        """Deliver news; called by any thread."""
+        """Deliver news; any thread may call this."""
         with contextlib.suppress(RuntimeError):  # the server ends, and its loop is closed
             self._loop.call_soon_threadsafe(self._take, changes, end_id, is_reset, manager_alive)
 
@@ -66,7 +66,7 @@ class Subscriber:
         self._news.set()
 
     def end(self) -> None:
-        """Say that nothing is told any more; called by any thread."""
+        """Tell the subscriber that no more news come; any thread may call this."""
         with contextlib.suppress(RuntimeError):  # the server ends, and its loop is closed
             self._loop.call_soon_threadsafe(self._take_end)
 
@@ -75,7 +75,7 @@ class Subscriber:
         self._news.set()
 
     async def next_message(self) -> JsonObject | None:
-        """Wait for news; everything since the last message in one.
+        """Wait for news, and return everything since the last message in one.
 
         Returns:
             `changes` (id, experiment, kind), `last_id` for the next subscription, `reset` where the changes are too
@@ -101,7 +101,7 @@ def _change_json(change: Change) -> JsonObject:
 
 
 class ChangeFeed:
-    """Follows a home for its subscribers.
+    """The feed of a home's changes to its subscribers.
 
     Args:
         home: The home; it need not be there yet.
@@ -116,7 +116,7 @@ class ChangeFeed:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more can subscribe."""
+        """True when no more can subscribe."""
         return len(self._subscribers) >= MOST_SUBSCRIBERS
 
     def subscribe(self, subscriber: Subscriber) -> None:
@@ -129,7 +129,7 @@ class ChangeFeed:
         self._wakeup.set()
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Tell it nothing more; without subscribers nothing is looked at."""
+        """Tell a subscriber nothing more; without subscribers nothing is looked at."""
         with self._lock:
             self._subscribers.remove(subscriber)
         self._wakeup.set()
@@ -145,7 +145,10 @@ class ChangeFeed:
             look.close()
 
     def _end(self) -> None:
-        """Where the thread has failed, its subscribers have to come again: the first one begins another."""
+        """End all subscribers where the thread has failed.
+
+        They have to come again: the first one begins another thread.
+        """
         with self._lock:
             if self._thread is not threading.current_thread():
                 return
@@ -154,7 +157,7 @@ class ChangeFeed:
                 subscriber.end()
 
     def _current(self) -> list[Subscriber]:
-        """The subscribers now; where there is none, the thread is told to end."""
+        """Return the subscribers now; where there is none, let the thread end."""
         self._wakeup.clear()  # before they are read: who subscribes from now on is told without a pause
         with self._lock:
             if not self._subscribers:
@@ -163,7 +166,7 @@ class ChangeFeed:
 
 
 class _Look:
-    """What the thread has seen so far."""
+    """The state of the home that the thread has seen so far."""
 
     def __init__(self, home: Home) -> None:
         self._home = home
@@ -175,7 +178,7 @@ class _Look:
         self._news_at_s = 0.0
 
     def tell(self, subscribers: Sequence[Subscriber]) -> float:
-        """Tell the subscribers what is new to them; gives how long to pause."""
+        """Tell the subscribers the news, and return the seconds to pause."""
         try:
             self._look_at_manager()
             return self._tell(subscribers)
@@ -193,12 +196,13 @@ class _Look:
                 self._tell_one(subscriber, [], subscriber.last_id, is_reset=False)
             return _LOOK_AGAIN_S / 4
         version = self._store.data_version()
-        if version != self._version:
+        is_changed = version != self._version
+        if is_changed:
             self._news_at_s = time.monotonic()
         for subscriber in subscribers:
-            if version != self._version or subscriber.knows_manager is None:
+            if is_changed or subscriber.knows_manager is None:
                 self._tell_changes(self._store, subscriber)
-            elif subscriber.knows_manager != self._manager:
+            else:
                 self._tell_one(subscriber, [], subscriber.last_id, is_reset=False)
         self._version = version
         return _LOOK_EVERY_S if time.monotonic() - self._news_at_s < _IDLE_AFTER_S else _LOOK_IDLE_S

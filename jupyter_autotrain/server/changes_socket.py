@@ -33,7 +33,7 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
     """One page that follows the home."""
 
     def initialize(self, server: ServerContext, feed: ChangeFeed) -> None:
-        """Keep what all pages share."""
+        """Keep the context that all pages share."""
         self._server = server
         self._feed = feed
         self._subscriber: Subscriber | None = None
@@ -66,7 +66,7 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         await super().get()
 
     def open(self, *args: str, **kwargs: str) -> None:
-        """Begin to tell."""
+        """Begin to tell the page of changes."""
         super().open(*args, **kwargs)
         self._subscriber = Subscriber(self._since)
         self._feed.subscribe(self._subscriber)
@@ -82,10 +82,10 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
         self.close(_GOING_AWAY)  # the page comes again
 
     def on_message(self, message: str | bytes) -> None:
-        """Nothing that a page sends means anything."""
+        """Ignore a message: nothing that a page sends means anything."""
 
     def on_close(self) -> None:
-        """Stop to tell."""
+        """Stop telling the page of changes."""
         if self._sending is not None:
             self._sending.cancel()
         if self._subscriber is not None:
@@ -95,7 +95,7 @@ class ChangesSocket(WebSocketMixin, WebSocketHandler, JupyterHandler):
 
 
 def _newest_change(server: ServerContext) -> int:
-    """The id of the newest change; 0 where there is no home yet, and reading makes none.
+    """Return the id of the newest change; 0 where there is no home yet, and reading makes none.
 
     Raises:
         ProblemError: The home belongs to somebody else.

@@ -43,11 +43,14 @@ class BackendCheck:
 
     @property
     def state(self) -> str:
-        """What a page shows: one that is cancelled is so at once, also where a host still has to answer."""
+        """The state that a page shows.
+
+        A check that is cancelled is so at once, also where a host still has to answer.
+        """
         return self.ended_as or ("cancelled" if self.cancelled.is_set() else "running")
 
     def run(self, make_steps: Callable[[Callable[[], bool]], Steps]) -> None:
-        """Take the steps until they end or are not wanted any more; then what they have begun is cleaned up."""
+        """Take the steps until they end or are not wanted any more, and then clean up the work they have begun."""
         with closing(make_steps(self._is_over)) as steps:
             try:
                 for step in steps:
@@ -72,7 +75,7 @@ class CheckRunner:
         self._lock = threading.Lock()
 
     def start(self, backend: str, make_steps: Callable[[Callable[[], bool]], Steps]) -> str:
-        """Begin a check; gives its id.
+        """Begin a check, and return its id.
 
         Args:
             backend: What is checked.
@@ -92,7 +95,7 @@ class CheckRunner:
         return check_id
 
     def find(self, check_id: str) -> BackendCheck:
-        """A check by its id.
+        """Return a check by its id.
 
         Raises:
             ProblemError: There is none, or it ended long ago.

@@ -1,4 +1,4 @@
-"""What the operations share: the home, stores to read it, threads to read it in, and who is told of changes."""
+"""The common ground of the operations: the home, stores to read it, threads for that, and subscribers to changes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ReadStores:
 
     @contextmanager
     def reading(self) -> Iterator[Store]:
-        """A store to read.
+        """Yield a store to read.
 
         Raises:
             ProblemError: The home is not the user's alone.
@@ -59,12 +59,12 @@ class ReadStores:
 
 @dataclass(frozen=True, slots=True)
 class ServerContext:
-    """What every operation is given.
+    """The context that every operation is given.
 
     Attributes:
         home: The home of the experiments.
         root: The folder that the Jupyter server shows.
-        environ: The server's environment.
+        environ: The server's variables.
         base_url: The path below which the API lies.
         stores: Stores to read.
         threads: Where operations run.
@@ -83,7 +83,7 @@ class ServerContext:
 
     @contextmanager
     def writing(self, experiment_id: str) -> Iterator[Experiment]:
-        """An experiment whose store can be written.
+        """Yield an experiment whose store can be written.
 
         Raises:
             UnknownExperimentError: There is none with this id.

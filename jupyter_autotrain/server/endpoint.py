@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.server.context import ServerContext
 
 Method = Literal["GET", "POST", "PATCH", "DELETE"]
@@ -23,7 +23,7 @@ _PLACE: Final = re.compile(r"\{(\w+)\}")
 
 
 class Asked(BaseModel):
-    """What a request asks: the parameters of its path and query, or of its path and body. Nothing else is taken."""
+    """The parameters of a request: of its path and query, or of its path and body. Nothing else is taken."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -42,7 +42,7 @@ class TrialAsked(ExperimentAsked):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is answered with: `content` is JSON, or bytes of the given type; a `file` is sent after it."""
+    """The answer to a request: `content` is JSON, or bytes of the given type; a `file` is sent after it."""
 
     content: JsonValue | bytes
     status: int = 200
@@ -86,12 +86,12 @@ class Endpoint(Generic[AskedT]):
 
     @property
     def action(self) -> str:
-        """What the authorizer is asked: `read` or `write`."""
+        """The action that the authorizer is asked about: `read` or `write`."""
         return "read" if self.method == "GET" and not self.is_private else "write"
 
     @property
     def has_body(self) -> bool:
-        """Whether what the path does not name is in the body."""
+        """True when the body holds the members that the path does not name."""
         return self.method in {"POST", "PATCH"}
 
     @property
@@ -100,7 +100,7 @@ class Endpoint(Generic[AskedT]):
         return _PLACE.findall(self.path)
 
     def read(self, in_path: Mapping[str, str], others: Mapping[str, Any]) -> AskedT:
-        """The request, checked.
+        """Return the request, checked.
 
         Raises:
             ValidationError: It is not as the model says; names all faults.
@@ -111,5 +111,5 @@ class Endpoint(Generic[AskedT]):
 
 
 def path_pattern(path: str) -> str:
-    """The path as a regular expression; what stands at a place is checked by the model."""
+    """Return the path as a regular expression; the model checks the text at a place."""
     return _PLACE.sub(r"(?P<\1>[^/]+)", path)

@@ -9,11 +9,11 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, StringConstraints
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent.json import JsonObject, to_json
 from jupyter_autotrain.capture.bundle import PLAN
-from jupyter_autotrain.core import files
-from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.notes import summarize_warnings
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.server.context import ServerContext, check_owner
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint, ExperimentAsked
@@ -67,7 +67,7 @@ class AnnotationAsked(ExperimentAsked):
 
 
 def list_experiments(server: ServerContext, asked: ListAsked) -> Answer:
-    """A page of the experiments."""
+    """Answer with a page of the experiments."""
     query = ListQuery(
         **asked.model_dump(exclude={"order", "grouping"}),
         is_descending=asked.order == "descending",
@@ -82,7 +82,7 @@ def list_experiments(server: ServerContext, asked: ListAsked) -> Answer:
 
 
 def list_notebooks(server: ServerContext, _: Asked) -> Answer:
-    """The notebooks that experiments were submitted from."""
+    """Answer with the notebooks that experiments were submitted from."""
     check_owner(server.home)
     try:
         with server.stores.reading() as store:
@@ -92,7 +92,7 @@ def list_notebooks(server: ServerContext, _: Asked) -> Answer:
 
 
 def show_experiment(server: ServerContext, asked: ExperimentAsked) -> Answer:
-    """One experiment with what a panel shows of it."""
+    """Answer with one experiment and the details that a panel shows of it."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
         return Answer({**experiment_json(store, record), **_details(server, store, record)})
@@ -122,7 +122,7 @@ def _details(server: ServerContext, store: Store, record: ExperimentRecord) -> J
 
 
 def notebook_path(notebook: str, root: Path) -> str:
-    """The path of a notebook as the Jupyter server names it; "" where it does not show it."""
+    """Return the path of a notebook as the Jupyter server names it; "" where it does not show it."""
     path = Path(notebook)
     if not notebook or not path.is_relative_to(root):
         return ""
@@ -130,14 +130,14 @@ def notebook_path(notebook: str, root: Path) -> str:
 
 
 def annotate(server: ServerContext, asked: AnnotationAsked) -> Answer:
-    """Set tags or note."""
+    """Set the tags or the note of an experiment."""
     with server.writing(asked.experiment) as experiment:
         kept = experiment.store.annotate_experiment(asked.experiment, tags=asked.tags, note=asked.note)
     return Answer({"tags": list(kept.tags), "note": kept.note})
 
 
 def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
-    """The captured script, and what was captured."""
+    """Answer with the captured script, and the names that were captured."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
     bundle = record.spec.bundle
@@ -158,7 +158,7 @@ def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
 
 
 def show_plan(server: ServerContext, asked: ExperimentAsked) -> Answer:
-    """How the model was planned to be split, as it was planned at submit."""
+    """Answer with the plan of splitting the model, as it was made at submit."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
     try:
@@ -171,7 +171,7 @@ def show_plan(server: ServerContext, asked: ExperimentAsked) -> Answer:
 
 
 def show_why(server: ServerContext, asked: ExperimentAsked) -> Answer:
-    """Why trials wait or have failed."""
+    """Answer with the reasons why trials wait or have failed."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
         return Answer({"sentences": manager.explain(store, server.home, record)})

@@ -1,4 +1,4 @@
-"""Adds the API to a Jupyter server: every operation below `jupyter-autotrain/api/`, and the socket of changes."""
+"""The extension that adds the API to a Jupyter server: operations below `jupyter-autotrain/api/`, socket of changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from jupyter_autotrain.server import (
     experiments,
     header,
     logs,
-    project,
     trials,
 )
 from jupyter_autotrain.server.change_feed import ChangeFeed
@@ -39,12 +38,11 @@ _OPERATIONS: Final[tuple[Endpoint[Any], ...]] = (
     *header.ENDPOINTS,
     *backend_checks.ENDPOINTS,
     *backend_profiles.ENDPOINTS,
-    *project.ENDPOINTS,
 )
 
 
 def describe(server: ServerContext, _: Asked) -> Answer:
-    """The OpenAPI description of all operations."""
+    """Answer with the OpenAPI description of all operations."""
     return Answer(document(ENDPOINTS, __version__, server.base_url))
 
 

@@ -1,4 +1,4 @@
-"""Answers every operation over HTTP: who asks, may they, what is asked, then the operation itself in a thread."""
+"""The handler of every operation over HTTP: who asks, may they, what is asked, then the operation in a thread."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from pydantic import ValidationError
 from tornado.iostream import StreamClosedError
 from tornado.web import authenticated, stream_request_body
 
-from jupyter_autotrain.core import files
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
@@ -37,33 +37,33 @@ class EndpointHandler(APIHandler):
     _track_activity = False  # a page that only follows does not keep a server from being culled
 
     def initialize(self, server: ServerContext, endpoints: Mapping[str, Endpoint[Any]]) -> None:
-        """Keep what all requests share."""
+        """Keep the objects that all requests share."""
         self._server = server
         self._endpoints = endpoints
         self._body = bytearray()
 
     def data_received(self, chunk: bytes) -> None:
-        """Keep the body up to its limit; what is beyond only says that it is too long."""
+        """Keep the body up to its limit; bytes beyond it only show that it is too long."""
         self._body += chunk[: MOST_BODY_BYTES + 1 - len(self._body)]
 
     @authenticated
     async def get(self, **in_path: str) -> None:
-        """Read something."""
+        """Answer an operation that reads."""
         await self._answer(in_path)
 
     @authenticated
     async def post(self, **in_path: str) -> None:
-        """Do something."""
+        """Answer an operation that does something."""
         await self._answer(in_path)
 
     @authenticated
     async def patch(self, **in_path: str) -> None:
-        """Change something."""
+        """Answer an operation that changes something."""
         await self._answer(in_path)
 
     @authenticated
     async def delete(self, **in_path: str) -> None:
-        """Delete something."""
+        """Answer an operation that deletes something."""
         await self._answer(in_path)
 
     async def _answer(self, in_path: Mapping[str, str]) -> None:
@@ -87,7 +87,7 @@ class EndpointHandler(APIHandler):
         self.finish(body, set_content_type=answer.content_type)
 
     async def _send(self, file: BinaryIO) -> None:
-        """Send what a file holds now, as it is read: it may be long, and grow faster than it is read."""
+        """Send the present content of a file, as it is read: it may be long, and grow faster than it is read."""
         loop = asyncio.get_running_loop()
         left_bytes = os.fstat(file.fileno()).st_size
         with file, suppress(StreamClosedError):  # whoever asked has left
@@ -114,7 +114,7 @@ class EndpointHandler(APIHandler):
             raise problem(HTTPStatus.FORBIDDEN, found, "Leave of this server's authorizer.", "Ask who runs the server.")
 
     def _others(self, endpoint: Endpoint[Any]) -> Mapping[str, JsonValue]:
-        """What the path does not hold: the query, or the members of the body."""
+        """Return the members that the path does not hold: the query, or those of the body."""
         if len(self.request.query) > _MOST_QUERY_BYTES:
             found = f"The query has {len(self.request.query)} bytes."
             raise problem(HTTPStatus.BAD_REQUEST, found, f"At most {_MOST_QUERY_BYTES}.", "Ask for less.")
@@ -151,7 +151,7 @@ class EndpointHandler(APIHandler):
         return body
 
     def write_error(self, status_code: int, **kwargs: Any) -> None:  # noqa: ANN401 - tornado's signature
-        """Whatever fails before or beside an operation, as a problem."""
+        """Write as a problem whatever fails before or beside an operation."""
         if self.request.method not in {"GET", "HEAD", "DELETE"}:
             self.set_header("Connection", "close")  # the rest of the body is not read
         error = kwargs.get("exc_info", (None, None, None))[1]

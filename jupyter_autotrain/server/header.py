@@ -9,8 +9,8 @@ from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain import backends
 from jupyter_autotrain import header as headers
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.header.faults import Fault
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.header.document import Fault
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint
 
@@ -21,7 +21,10 @@ _PART: Final = r"([^/.\x00][^/\x00]*|\.[^/.\x00][^/\x00]*|\.\.[^/\x00]+)"  # of 
 
 
 def _whole(number: object) -> object:
-    """JSON has one type of numbers: 3.0 is an integer."""
+    """Return a number as an integer where it is one.
+
+    JSON has one type of numbers: 3.0 is an integer.
+    """
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
@@ -43,12 +46,12 @@ class CompletionAsked(CellAsked):
 
 
 def show_schema(_server: ServerContext, _: Asked) -> Answer:
-    """The JSON Schema of a header, with the options of each type of backend."""
+    """Answer with the JSON Schema of a header, with the options of each type of backend."""
     return Answer({"schema": headers.json_schema(backends.header_schema())})
 
 
 def validate(server: ServerContext, asked: CellAsked) -> Answer:
-    """All faults that running the cell would name before anything is sent.
+    """Answer with all faults that running the cell would name before anything is sent.
 
     A header can name files, whose faults are told too; so it needs the leave to write, as a submission does.
     """
@@ -58,7 +61,7 @@ def validate(server: ServerContext, asked: CellAsked) -> Answer:
 
 
 def complete(server: ServerContext, asked: CompletionAsked) -> Answer:
-    """What may be typed next at a place of the magic line or the header."""
+    """Answer with the texts that may be typed next at a place of the magic line or the header."""
     context = _context(server, asked.notebook)
     origins = context.profiles()[0].origins()
     found = headers.completions(asked.text, min(asked.cursor, len(asked.text)), list(origins), context.schema)
@@ -79,7 +82,7 @@ def _context(server: ServerContext, notebook: str) -> headers.HeaderContext:
 
 
 def _folder(root: Path, notebook: str) -> Path:
-    """The folder of a notebook; that of the server where there is none such."""
+    """Return the folder of a notebook; that of the server where there is none such."""
     folder = root.joinpath(*PurePosixPath(notebook).parent.parts)
     try:
         is_inside = folder.is_dir() and folder.resolve().is_relative_to(root.resolve())

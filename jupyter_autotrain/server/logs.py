@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import WRITTEN_BY_A_TRIAL, Answer, Endpoint, TrialAsked
@@ -39,7 +39,7 @@ class LogAsked(StreamAsked):
 
 
 class SearchAsked(StreamAsked):
-    """What to find in what a trial printed."""
+    """A search in the output of a trial."""
 
     text: str = Field(min_length=1, max_length=MOST_CHARACTERS, description="Small and capital letters are the same.")
     match: int = Field(1, ge=1, le=MOST_MATCHES, description="Which of the matches; beyond the last: the last.")
@@ -62,7 +62,7 @@ class _Stream:
 
 @contextmanager
 def _stream(server: ServerContext, asked: StreamAsked) -> Iterator[_Stream]:
-    """Look up a stream; what keeps it from being read in the context is answered as a problem."""
+    """Look up a stream; an error that keeps it from being read in the context is answered as a problem."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
         trial = trial_record(store, record, asked.trial)
@@ -77,7 +77,7 @@ def _stream(server: ServerContext, asked: StreamAsked) -> Iterator[_Stream]:
 
 
 def show_log(server: ServerContext, asked: LogAsked) -> Answer:
-    """A part of what a trial printed, as it was printed."""
+    """Answer with a part of a trial's output, as it was printed."""
     begin_bytes = None if asked.begin_bytes < 0 else asked.begin_bytes
     with _stream(server, asked) as stream:
         window = log_json(stream.directory, stream.name, begin_bytes, asked.most_bytes)
@@ -85,13 +85,16 @@ def show_log(server: ServerContext, asked: LogAsked) -> Answer:
 
 
 def search_log(server: ServerContext, asked: SearchAsked) -> Answer:
-    """One match of a text in all that a trial printed, with the lines around it."""
+    """Answer with one match of a text in all that a trial printed, with the lines around it."""
     with _stream(server, asked) as stream:
         return Answer(search_json(stream.directory, stream.name, asked.text, asked.match))
 
 
 def download_log(server: ServerContext, asked: StreamAsked) -> Answer:
-    """All that a trial printed, as a file. Where a browser is led to it as a page, it is text."""
+    """Answer with all that a trial printed, as a file.
+
+    Where a browser is led to it as a page, it is text.
+    """
     with _stream(server, asked) as stream:
         try:
             file = files.open_regular(stream.directory, stream.name)

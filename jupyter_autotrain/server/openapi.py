@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.server.endpoint import Endpoint
 
 _PROBLEM: Final[JsonObject] = {
@@ -33,7 +33,7 @@ _FAILURES: Final = (
 
 
 def document(endpoints: Iterable[Endpoint[Any]], version: str, base_url: str) -> JsonObject:
-    """The description of the operations below a base URL."""
+    """Return the description of the operations below a base URL."""
     paths: dict[str, dict[str, JsonValue]] = {}
     for endpoint in endpoints:
         paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)

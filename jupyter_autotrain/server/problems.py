@@ -1,4 +1,4 @@
-"""What a request is answered with when it fails: problem JSON (RFC 9457) with the three clauses of our errors."""
+"""The answer to a request that fails: problem JSON (RFC 9457) with the three clauses of our errors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from http import HTTPStatus
 from pydantic import ValidationError
 from tornado.web import HTTPError
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import AutotrainError, HeaderError, ManagerError, StoreError, UnknownExperimentError
 
@@ -37,17 +37,20 @@ class ProblemError(Exception):
 
 
 def problem(status: HTTPStatus, found: str, expected: str = "", action: str = "") -> ProblemError:
-    """A failure from its status and clauses."""
+    """Return a failure made from its status and clauses."""
     return ProblemError(status, AutotrainError(found, expected, action))
 
 
 def not_found(what: str, expected: str, action: str = "Load the list again.") -> ProblemError:
-    """Something that the path names is not there."""
+    """Return the failure for something that the path names and that is not there."""
     return problem(HTTPStatus.NOT_FOUND, f"There is no {what}.", expected, action)
 
 
 def of_exception(error: BaseException | None, status_code: int) -> ProblemError:
-    """Any failure of a handler; what no one expected is not told to the client, the server's log has it."""
+    """Return the failure for any exception of a handler.
+
+    The client is not told of an unexpected one; the server's log has it.
+    """
     if isinstance(error, ProblemError):
         return error
     if isinstance(error, ValidationError):
@@ -62,7 +65,7 @@ def of_exception(error: BaseException | None, status_code: int) -> ProblemError:
 
 
 def problem_json(failure: ProblemError) -> JsonObject:
-    """The members of the answer: `detail` is what was found."""
+    """Return the members of the answer; its `detail` is what was found."""
     return {
         "type": "about:blank",
         "title": failure.status.phrase,

@@ -6,17 +6,17 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.pictures import announced, named
-from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.core.notes import announced_pictures, picture_of
+from jupyter_autotrain.core.objective import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import WRITTEN_BY_A_TRIAL, Answer, Endpoint, ExperimentAsked, TrialAsked
 from jupyter_autotrain.server.problems import not_found
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.views.curves import curves_json
 from jupyter_autotrain.views.json_objects import trial_json
+from jupyter_autotrain.views.series import curves_json
 from jupyter_autotrain.views.usage import usage_json
 
 _RESOURCE: Final = "autotrain.experiments"
@@ -51,7 +51,7 @@ class PictureAsked(TrialAsked):
 
 
 def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
-    """A page of the trials."""
+    """Answer with a page of the trials."""
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
         last_change_id = store.last_state_change_id(asked.experiment)  # first: what changes meanwhile comes again
@@ -62,7 +62,10 @@ def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
 
 
 def _page(store: Store, record: ExperimentRecord, asked: TrialsAsked) -> tuple[int, list[TrialRecord]]:
-    """How many trials there are, and those of the page: of all by number, no others are read."""
+    """Return the number of trials, and those of the page.
+
+    When all trials are asked for by number, only those of the page are read.
+    """
     if asked.changed_after:
         trials = store.trials_since(record.id, asked.changed_after)
     elif asked.sort == "number" and not asked.state:
@@ -75,35 +78,38 @@ def _page(store: Store, record: ExperimentRecord, asked: TrialsAsked) -> tuple[i
 
 
 def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:
-    """Curves of one metric."""
+    """Answer with the curves of one metric."""
     trials = {int(number) for number in asked.trials.split(",")} if asked.trials else None
     with server.stores.reading() as store:
         return Answer(curves_json(store, asked.experiment, asked.metric, trials, asked.max_points))
 
 
 def show_usage(server: ServerContext, asked: TrialAsked) -> Answer:
-    """What a trial uses or has used of its node, of each attempt."""
+    """Answer with the use that each attempt of a trial makes or has made of its node."""
     with server.stores.reading() as store:
         trial = trial_record(store, store.experiment(asked.experiment), asked.trial)
     return Answer(usage_json(server.home, trial))
 
 
 def list_pictures(server: ServerContext, asked: ExperimentAsked) -> Answer:
-    """The newest pictures that trials have kept."""
+    """Answer with the newest pictures that trials have kept."""
     with server.stores.reading() as store:
         notes = store.notes(asked.experiment)
     rows: list[JsonValue] = []
-    for picture in announced(notes)[-_MOST_PICTURES:]:
+    for picture in announced_pictures(notes)[-_MOST_PICTURES:]:
         name = picture.name.rpartition("/")[2]
         rows.append({"trial": picture.trial, "attempt": picture.attempt, "name": name, "step": picture.step})
     return Answer({"pictures": rows})
 
 
 def show_picture(server: ServerContext, asked: PictureAsked) -> Answer:
-    """The bytes of a picture. Where a browser is led to one as a page, nothing in it runs or loads."""
+    """Answer with the bytes of a picture.
+
+    Where a browser is led to one as a page, nothing in it runs or loads.
+    """
     with server.stores.reading() as store:
         record = store.experiment(asked.experiment)
-    picture = named(asked.trial, asked.attempt, f"pictures/{asked.name}")
+    picture = picture_of(asked.trial, asked.attempt, f"pictures/{asked.name}")
     data = picture.read(server.home.trial(record.id, asked.trial, asked.attempt)) if picture else b""
     if picture is None or not data:
         raise not_found(f"picture {asked.name} of trial {asked.trial}", "A name that the list of pictures has.")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.store.annotations import Annotation
-from jupyter_autotrain.store.changes import Change
-from jupyter_autotrain.store.curves import TimedColumns
+from jupyter_autotrain.store.decisions import Annotation
+from jupyter_autotrain.store.experiment_records import offset_from_newest
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.ingest import Ingest
-from jupyter_autotrain.store.listed import ListedExperiment
-from jupyter_autotrain.store.listing import TrialTimes, TrialValue
-from jupyter_autotrain.store.metrics import Columns, MetricChunk
-from jupyter_autotrain.store.references import offset_from_newest
-from jupyter_autotrain.store.restoring import Restored
+from jupyter_autotrain.store.listing import ListedExperiment, TrialTimes, TrialValue
+from jupyter_autotrain.store.metrics import Columns, MetricChunk, TimedColumns
+from jupyter_autotrain.store.mixin import Change
+from jupyter_autotrain.store.row_files import Restored
 from jupyter_autotrain.store.store import Store
 
 __all__ = [

@@ -16,9 +16,8 @@ from typing import Final
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.errors import LeaseLostError, StoreError
+from jupyter_autotrain.store.database_file import NETWORK_FILESYSTEMS, OPEN_DATABASES, filesystem_of
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.filesystem import NETWORK_FILESYSTEMS, filesystem_of
-from jupyter_autotrain.store.fork_safety import OPEN_DATABASES
 from jupyter_autotrain.store.migration import check_version, migrate
 
 _RETRY_S: Final = 0.02
@@ -79,7 +78,7 @@ class Database:
         return status.st_dev, status.st_ino
 
     def _current(self) -> sqlite3.Connection:
-        """The connection to the file that is at the path now."""
+        """Return the connection to the file that is at the path now."""
         if not self._give_back.alive and self._file is not None:
             return self._connection  # closed permanently: its use raises
         there = self._file_at_path()
@@ -177,7 +176,7 @@ class Database:
             )
 
     def data_version(self) -> int:
-        """A number that differs after any commit, of this or another process."""
+        """Return a number that differs after any commit, of this or another process."""
         with self.lock, explained(self.path, self._timeout_s):
             connection = self._current()
             others = connection.execute("PRAGMA data_version").fetchone()[0]

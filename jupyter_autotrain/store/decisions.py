@@ -1,18 +1,21 @@
-"""Decisions of the manager that must survive it.
+"""Decisions about experiments: those of the manager that must survive it, people's tags and notes.
 
-How an attempt shall end, that an experiment creates or starts no more trials, what blocks each trial, and which nodes
-do not answer.
-A decision on an attempt holds for that attempt only, so a retry needs no clearing.
+Decisions of the manager that must survive it. How an attempt shall end, that an experiment creates or starts no more
+trials, what blocks each trial, and which nodes do not answer. A decision on an attempt holds for that attempt only,
+so a retry needs no clearing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.records import UnreachableNode
-from jupyter_autotrain.core.states import FinalState, TrialState
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.row_files import keep_experiment
 
 DecisionKind: TypeAlias = Literal["closing", "objective"]
 """closing: no further trial is created; objective: waiting trials are blocked until a trial reports the objective."""
@@ -32,7 +35,7 @@ _ADD_REASON: Final = "INSERT INTO block_reasons (experiment, number, reason) VAL
 
 
 class DecisionTables(StoreMixin):
-    """What the manager has decided and not carried out yet."""
+    """The decisions that the manager has not carried out yet."""
 
     def decide_ends(self, experiment_id: str, ends: Attempts) -> None:
         """Keep how attempts shall end; the first decision on an attempt stays."""
@@ -42,7 +45,7 @@ class DecisionTables(StoreMixin):
                 connection.execute(_ADD_END, (key, number, attempt, end.state, plain(end.reason)))
 
     def end_decisions(self, experiment_id: str) -> dict[tuple[int, int], FinalState]:
-        """How attempts shall end or have ended by a decision, by (trial number, attempt)."""
+        """Return how attempts shall end or have ended by a decision, by (trial number, attempt)."""
         with self._database.read() as connection:
             rows = connection.execute(_ENDS, (key_of(connection, experiment_id),)).fetchall()
         ends: dict[tuple[int, int], FinalState] = {}
@@ -62,7 +65,7 @@ class DecisionTables(StoreMixin):
                 connection.execute(_UNSET, (key, kind))
 
     def decision(self, experiment_id: str, kind: DecisionKind) -> str:
-        """The reason of a decision on an experiment; "" when there is none."""
+        """Return the reason of a decision on an experiment; "" when there is none."""
         query = "SELECT reason FROM experiment_decisions WHERE experiment = ? AND kind = ?"
         with self._database.read() as connection:
             row = connection.execute(query, (key_of(connection, experiment_id), kind)).fetchone()
@@ -77,7 +80,7 @@ class DecisionTables(StoreMixin):
             connection.executemany(_ADD_REASON, rows)
 
     def block_reasons(self, experiment_id: str) -> dict[int, str]:
-        """What blocks each trial, as `set_block_reasons` kept it."""
+        """Return what blocks each trial, as `set_block_reasons` kept it."""
         query = "SELECT number, reason FROM block_reasons WHERE experiment = ?"
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
@@ -92,7 +95,7 @@ class DecisionTables(StoreMixin):
             connection.executemany(_ADD_NODE, rows)
 
     def unreachable_nodes(self, experiment_id: str) -> list[UnreachableNode]:
-        """The nodes with trials of an experiment that do not answer, by name."""
+        """Return the nodes with trials of an experiment that do not answer, by name."""
         query = "SELECT node, since_s, trials FROM unreachable_nodes WHERE experiment = ? ORDER BY node"
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
@@ -102,3 +105,50 @@ class DecisionTables(StoreMixin):
                 check_types((name, str), (since_s, float | int), (trials, int))
                 nodes.append(UnreachableNode(name, since_s, trials))
         return nodes
+
+
+_SET_ANNOTATION: Final = "INSERT OR REPLACE INTO annotations (experiment, tags, note) VALUES (?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """The tags of an experiment, each once, and its note."""
+
+    tags: tuple[str, ...] = ()
+    note: str = ""
+
+
+class AnnotationTable(StoreMixin):
+    """Tags and notes of experiments."""
+
+    def annotate_experiment(
+        self, experiment_id: str, *, tags: Sequence[str] | None = None, note: str | None = None
+    ) -> Annotation:
+        """Set the tags or the note of an experiment durably; None keeps what is there. Gives both as they are then.
+
+        Raises:
+            UnknownExperimentError: There is none with that id.
+        """
+        with self._database.write(durable=True) as connection:
+            key = key_of(connection, experiment_id)
+            row = connection.execute("SELECT tags, note FROM annotations WHERE experiment = ?", (key,)).fetchone()
+            kept = _annotation(experiment_id, row) if row else Annotation()
+            tags = kept.tags if tags is None else tuple(dict.fromkeys(map(plain, tags)))
+            changed = Annotation(tuple(tags), kept.note if note is None else plain(note))
+            connection.execute(_SET_ANNOTATION, (key, json.dumps(changed.tags), changed.note))
+            keep_experiment(connection, self._home, key)
+        return changed
+
+    def annotations(self) -> dict[str, Annotation]:
+        """Return the tags and notes of all experiments that have any, by experiment id."""
+        query = "SELECT id, tags, note FROM annotations JOIN experiments ON key = experiment"
+        with self._database.read() as connection:
+            rows = connection.execute(query).fetchall()
+        return {experiment_id: _annotation(experiment_id, (tags, note)) for experiment_id, tags, note in rows}
+
+
+def _annotation(experiment_id: str, row: tuple[str, str]) -> Annotation:
+    tags, note = row
+    with undamaged(f"the tags of experiment {experiment_id}"):
+        check_types((tags, str), (note, str))
+        return Annotation(tuple(map(str, json.loads(tags))), note)

@@ -1,4 +1,4 @@
-"""Rows of experiments as records; an experiment's state is derived from its trials at each reading."""
+"""Experiments as records, and what people call them; an experiment's state is derived from its trials."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from jupyter_autotrain.agent.json import from_json
+from jupyter_autotrain.agent.states import TrialState, experiment_state
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.json import from_json
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.core.states import TrialState, experiment_state
-from jupyter_autotrain.store.mixin import undamaged
+from jupyter_autotrain.core.spec import ExperimentSpec, Origin
+from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.errors import UnknownExperimentError
+from jupyter_autotrain.store.mixin import plain, undamaged, unknown
 
 NEWER = "EXISTS (SELECT 1 FROM experiments AS newer WHERE newer.name = e.name AND newer.version > e.version)"
 _COLUMNS = (
@@ -29,7 +31,7 @@ class _Tally:
 
 
 def records(connection: sqlite3.Connection, where: str, values: tuple[str | int, ...]) -> list[ExperimentRecord]:
-    """The experiments that fit a condition, which may also say their order and number."""
+    """Return the experiments that fit a condition, which may also say their order and number."""
     rows = connection.execute(f"SELECT {_COLUMNS} FROM experiments AS e {where}", values).fetchall()  # noqa: S608 - own text
     tallies = _tallies(connection, [row[0] for row in rows])
     return [_checked(row, tallies[row[0]]) for row in rows]
@@ -78,3 +80,59 @@ def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
 def _spec(text: str) -> ExperimentSpec:
     # A spec never changes, and decoding one takes most of the time of a listing.
     return from_json(ExperimentSpec, json.loads(text))
+
+
+def look_up(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> list[ExperimentRecord]:
+    """Return what a reference may mean in this notebook; several when the beginning of an id is not unique."""
+    mine, values = of_origin(origin)
+    if places := offset_from_newest(reference):
+        return records(connection, f"WHERE {mine} ORDER BY key DESC LIMIT 1 OFFSET ?", (*values, places - 1))
+    newest = "WHERE name = ? AND {} ORDER BY key DESC LIMIT 1"
+    if by_name := records(connection, newest.format(mine), (reference, *values)):
+        return by_name
+    if by_name := records(connection, newest.format("1"), (reference,)):
+        return by_name
+    name, at, version = reference.rpartition("@")
+    if at and version.isdecimal():
+        return records(connection, "WHERE name = ? AND version = ?", (name, _number(version)))
+    return records(connection, "WHERE ? != '' AND substr(id, 1, ?) = ?", (reference, len(reference), reference))
+
+
+def _number(digits: str) -> int:
+    """Return a number that SQLite can hold; no experiment has a larger one."""
+    return int(digits) if len(digits) <= 18 else 10**18
+
+
+def offset_from_newest(reference: str) -> int:
+    """Get how far back a reference counts: 1 for `-1` and `_` (the newest), 2 for `-2` ...; 0 for a name or an id."""
+    if reference == "_":
+        return 1
+    digits = reference[1:]
+    if not reference.startswith("-") or not digits.isdecimal():
+        return 0
+    return max(_number(digits), 1)
+
+
+def of_origin(origin: Origin | None) -> tuple[str, tuple[str, ...]]:
+    """Return the condition for experiments of this notebook."""
+    if origin is None:
+        return "1", ()
+    if origin.notebook:
+        same_session = "notebook = '' AND session = ? AND session != ''"
+        return f"(notebook = ? OR ({same_session}))", (plain(origin.notebook), origin.session)
+    return "(session = ? AND session != '')", (origin.session,)
+
+
+def not_found(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> UnknownExperimentError:
+    """Return the error for a reference that names nothing, with what may have been meant."""
+    newest = records(connection, "ORDER BY key DESC LIMIT 1", ()) if origin and offset_from_newest(reference) else []
+    if not newest:
+        return unknown(connection, reference)
+    mine, values = of_origin(origin)
+    many = connection.execute(f"SELECT count(*) FROM experiments AS e WHERE {mine}", values).fetchone()[0]  # noqa: S608 - own text
+    has = f"only {count(many, 'experiment')}, so {reference} names none" if many else "no experiment yet"
+    return UnknownExperimentError(
+        f"This notebook has submitted {has}.",
+        f"The newest of all is {newest[0].label}, from {newest[0].spec.origin.label}.",
+        f"Give its name, {newest[0].label}, if you mean that one; list all with '%autotrain ls'.",
+    )

@@ -6,18 +6,16 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from jupyter_autotrain.agent.json import to_json
+from jupyter_autotrain.agent.states import ACTIVE_STATES
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.hooks import Delivery
-from jupyter_autotrain.core.json import to_json
-from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.core.states import ACTIVE_STATES
+from jupyter_autotrain.core.spec import ExperimentSpec, Origin
 from jupyter_autotrain.errors import DamagedRowError, UnknownExperimentError
-from jupyter_autotrain.store.experiment_records import records
-from jupyter_autotrain.store.hook_deliveries import add_deliveries
+from jupyter_autotrain.store.experiment_records import look_up, not_found, of_origin, records
 from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
-from jupyter_autotrain.store.references import look_up, not_found, of_origin
+from jupyter_autotrain.store.requests import add_deliveries
 from jupyter_autotrain.store.row_files import keep_experiment, keep_new_experiment
 
 _BEGIN = "UPDATE experiments SET boot = ?, boot_s = ? WHERE id = ?"
@@ -70,7 +68,7 @@ class ExperimentTable(StoreMixin):
             connection.execute(_BEGIN, (begun.boot, begun.at_s, experiment_id))
 
     def experiment(self, experiment_id: str) -> ExperimentRecord:
-        """The experiment with exactly this id.
+        """Return the experiment with exactly this id.
 
         Raises:
             UnknownExperimentError: There is none.
@@ -79,12 +77,12 @@ class ExperimentTable(StoreMixin):
             return records(connection, "WHERE key = ?", (key_of(connection, experiment_id),))[0]
 
     def ids(self) -> set[str]:
-        """The ids of all experiments."""
+        """Return the ids of all experiments."""
         with self._database.read() as connection:
             return {row[0] for row in connection.execute("SELECT id FROM experiments")}
 
     def experiments(self, limit: int = 100) -> list[ExperimentRecord]:
-        """The newest experiments, newest first."""
+        """Return the newest experiments, newest first."""
         with self._database.read() as connection:
             return records(connection, "ORDER BY key DESC LIMIT ?", (limit,))
 
@@ -102,13 +100,13 @@ class ExperimentTable(StoreMixin):
             return found
 
     def unfinished_of(self, name: str, origin: Origin) -> list[ExperimentRecord]:
-        """The unfinished experiments of this name that were submitted from this notebook; oldest first."""
+        """Return the unfinished experiments of this name that were submitted from this notebook; oldest first."""
         mine, values = of_origin(origin)
         with self._database.read() as connection:
             return records(connection, f"WHERE name = ? AND {mine} AND {_UNFINISHED} ORDER BY key", (name, *values))
 
     def find(self, reference: str, origin: Origin | None = None) -> ExperimentRecord:
-        """The experiment that a person means.
+        """Return the experiment that a person means.
 
         Args:
             reference: A name (its newest version), `name@N`, a unique prefix of an id, `-1` (the newest), `-2` ...,

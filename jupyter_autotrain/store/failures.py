@@ -1,4 +1,4 @@
-"""What SQLite and the disk say, turned into three clauses a person can act on."""
+"""Errors of SQLite and of the disk, turned into three clauses a person can act on."""
 
 from __future__ import annotations
 

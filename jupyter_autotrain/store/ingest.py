@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.store.changes import note_changes
-from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain
-from jupyter_autotrain.store.values import update_objective_value
+from jupyter_autotrain.store.metrics import update_objective_value
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, note_changes, plain
 
 NoteRow: TypeAlias = "tuple[float, str, str, int]"
 """Time in seconds since the epoch, level, text, how often so far."""
@@ -30,7 +29,7 @@ _MOST_STEP = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """What was read from one stream of one attempt, up to byte `cursor_after`.
+    """The part that was read of one stream of one attempt, up to byte `cursor_after`.
 
     Attributes:
         experiment_id: The experiment.
@@ -56,10 +55,10 @@ class Ingest:
 
 
 class IngestTables(StoreMixin):
-    """How far each stream has been read, and what was in it."""
+    """The progress of reading each stream, and its content."""
 
     def cursor(self, experiment_id: str, number: int, attempt: int, stream: str) -> int:
-        """How many bytes of a stream have been ingested."""
+        """Return how many bytes of a stream have been ingested."""
         with self._database.read() as connection:
             return _cursor(connection, (key_of(connection, experiment_id), number, attempt), stream)
 

@@ -12,7 +12,7 @@ from jupyter_autotrain.store.schema import MIGRATIONS
 
 
 def version(connection: sqlite3.Connection) -> int:
-    """How many migrations the file has seen."""
+    """Return how many migrations the file has seen."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
@@ -69,7 +69,7 @@ def _keep_copy(path: Path, copy: Path) -> None:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """The statements of a script; those of a trigger's body are one with it."""
+    """Yield the statements of a script; those of a trigger's body are one with it."""
     statement = ""
     for part in script.split(";"):
         statement += f"{part};"

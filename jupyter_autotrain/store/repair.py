@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store.damage import copies_with_new_header, repair_rows
 from jupyter_autotrain.store.database import make_private_file
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.header_repair import copies_with_new_header
 from jupyter_autotrain.store.migration import check_version, migrate
-from jupyter_autotrain.store.repair_rows import repair_rows
 
 _MOST_LOOKUPS: Final = 200_000
 _MOST_MISSES: Final = 2_000  # more rows than damaged pages between two whole ones may hold
@@ -34,7 +33,7 @@ _OF_TRIALS: Final = ("moves", "cursors", "series", "notes", "end_decisions", "bl
 
 @dataclass(slots=True)
 class Repair:
-    """What a repair did.
+    """The result of a repair.
 
     Attributes:
         kept_at: Where the damaged file is now.

@@ -1,14 +1,23 @@
-"""Requests of clients to the manager, kept until they are answered."""
+"""Debts of the manager: answers to requests, deliveries of hooks, and the lease by which one manager writes.
+
+The lease of the one manager: only its last holder may write; earlier holders are fenced off. A lock in the file
+system can be deleted or copied away; the lease lies in the store itself, and each write of a manager checks it in its
+own transaction (a fencing token: a number that only grows).
+"""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+import sqlite3
+from collections.abc import Sequence
+from typing import Any, Final, Literal
 
-from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.agent.json import JsonObject, to_json
+from jupyter_autotrain.core.hooks import Delivery
+from jupyter_autotrain.core.notes import WHOLE_EXPERIMENT
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.mixin import StoreMixin
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain, undamaged
 
 _COLUMNS = "id, kind, experiment_id, args, created_s, done, result"
 
@@ -24,7 +33,7 @@ class RequestTable(StoreMixin):
             return int(cursor.lastrowid or 0)
 
     def pending_requests(self) -> list[Request]:
-        """The unanswered requests, oldest first."""
+        """Return the unanswered requests, oldest first."""
         query = f"SELECT {_COLUMNS} FROM requests WHERE done = 0 ORDER BY id"  # noqa: S608 - own text
         with self._database.read() as connection:
             return [_record(row) for row in connection.execute(query)]
@@ -36,7 +45,7 @@ class RequestTable(StoreMixin):
             connection.execute(query, (json.dumps(to_json(result)), request_id))
 
     def last_granted(self, kind: str, experiment_id: str) -> Request | None:
-        """The newest request of a kind that was answered without an error: it holds until another one is."""
+        """Return the newest request of a kind that was answered without an error: it holds until another one is."""
         query = (
             f"SELECT {_COLUMNS} FROM requests WHERE kind = ? AND experiment_id = ? AND done = 1 "  # noqa: S608 - own text
             "AND json_extract(result, '$.error') IS NULL ORDER BY id DESC LIMIT 1"
@@ -62,3 +71,84 @@ class RequestTable(StoreMixin):
 def _record(row: tuple[Any, ...]) -> Request:
     request_id, kind, experiment_id, args, created_s, done, result = row
     return Request(request_id, kind, experiment_id, json.loads(args), created_s, bool(done), json.loads(result))
+
+
+_ADD: Final = "INSERT INTO hook_deliveries (id, experiment, hook, payload, created_s) VALUES (?, ?, ?, ?, ?)"
+_PENDING: Final = (
+    "SELECT d.id, e.id, d.hook, d.payload, d.tries FROM hook_deliveries AS d "
+    "JOIN experiments AS e ON e.key = d.experiment WHERE d.state = 'pending' ORDER BY d.created_s, d.rowid LIMIT ?"
+)
+_TRIED: Final = "UPDATE hook_deliveries SET tries = tries + 1, state = ?, error = ? WHERE id = ?"
+_NOTE: Final = (
+    "INSERT INTO notes (experiment, number, attempt, time_s, level, text) "
+    "SELECT experiment, ?, 0, ?, 'warning', ? FROM hook_deliveries WHERE id = ?"
+)
+
+DeliveryState = Literal["pending", "delivered", "given up"]
+
+
+class HookDeliveryTable(StoreMixin):
+    """Messages to hooks."""
+
+    def pending_deliveries(self, limit: int = 100) -> list[Delivery]:
+        """Return what is not delivered yet, oldest first."""
+        with self._database.read() as connection:
+            rows = connection.execute(_PENDING, (limit,)).fetchall()
+        found = []
+        for delivery_id, experiment_id, hook, payload, tries in rows:
+            with undamaged(f"a message to the hook {hook} of experiment {experiment_id}"):
+                found.append(Delivery(delivery_id, experiment_id, hook, json.loads(payload), int(tries)))
+        return found
+
+    def note_try(self, delivery_id: str, state: DeliveryState, now_s: float, error: str = "") -> None:
+        """Keep how a try has ended; one that is given up becomes a warning of the experiment."""
+        with self._database.write() as connection:
+            connection.execute(_TRIED, (state, plain(error), delivery_id))
+            if state == "given up":
+                connection.execute(_NOTE, (WHOLE_EXPERIMENT, now_s, plain(error), delivery_id))
+
+    def delivery_states(self, experiment_id: str) -> list[tuple[str, str, int]]:
+        """Return the hook, the state and the number of tries of each message of an experiment, in order."""
+        query = "SELECT hook, state, tries FROM hook_deliveries WHERE experiment = ? ORDER BY rowid"
+        with self._database.read() as connection:
+            return list(connection.execute(query, (key_of(connection, experiment_id),)))
+
+
+def add_deliveries(connection: sqlite3.Connection, key: int, deliveries: Sequence[Delivery], now_s: float) -> None:
+    """Keep messages in the transaction of the change that they are about."""
+    for one in deliveries:
+        connection.execute(_ADD, (one.id, key, one.hook, plain(json.dumps(to_json(one.payload))), now_s))
+
+
+_TAKE = (
+    "INSERT INTO lease (id, generation, owner) VALUES (1, 1, ?) "
+    "ON CONFLICT (id) DO UPDATE SET generation = generation + 1, owner = excluded.owner RETURNING generation"
+)
+
+
+class LeaseTable(StoreMixin):
+    """Who may write as the manager."""
+
+    def take_lease(self, owner: str) -> int:
+        """Take the lease from its present holder; from now on this handle writes under it.
+
+        Args:
+            owner: Who takes it, for people.
+
+        Returns:
+            The generation: one more than that of the owner before.
+        """
+        self._database.generation = None
+        with self._database.write(durable=True) as connection:
+            generation = int(connection.execute(_TAKE, (owner,)).fetchall()[0][0])
+        self._database.generation = generation
+        return generation
+
+    def confirm_lease(self) -> None:
+        """Check that this handle still has the lease.
+
+        Raises:
+            LeaseLostError: Another manager has taken it.
+        """
+        with self._database.write():
+            pass

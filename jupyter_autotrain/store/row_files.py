@@ -1,20 +1,28 @@
-"""A copy of each experiment's and each trial's rows in its folder, from which a lost store is rebuilt.
+"""A copy of each experiment's and each trial's rows in its folder, and what the store lacks brought back from it.
 
-Each is written inside the transaction that changes the rows, so it is never older than what the store holds. The copies
-of a new experiment and of a trial that is about to start are on the disk itself then.
+A copy of each experiment's and each trial's rows in its folder, from which a lost store is rebuilt. Each is written
+inside the transaction that changes the rows, so it is never older than what the store holds. The copies of a new
+experiment and of a trial that is about to start are on the disk itself then.
+
+Bringing back the rows of experiments and trials that the store lacks, or has older, from the copies in the home. See
+`row_files`. A trial's files are untrusted, so what is no row of ours costs that experiment or trial only.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.agent import durable, files, wire
+from jupyter_autotrain.agent.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.system import durable
+from jupyter_autotrain.store.damage import repair_rows
+from jupyter_autotrain.store.mixin import StoreMixin
 
 Row = dict[str, Any]
 """The columns of a row, by name."""
@@ -54,7 +62,7 @@ def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int
 
 
 def read(path: Path) -> Row | None:
-    """What was kept in a file; None where nothing was, or nothing that can be read."""
+    """Return what was kept in a file; None where nothing was, or nothing that can be read."""
     with suppress(OSError, ValueError):
         found = files.read_json(path.parent, path.name)
         return found if isinstance(found, dict) else None
@@ -90,3 +98,128 @@ def _write(path: Path, content: Row, *, sync: bool) -> None:
         wire.write_atomically(str(path), json.dumps(content).encode(), sync=sync)
         if sync:
             durable.sync_path(path.parent)
+
+
+_ORDER: Final = (TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING)
+_CHANGES: Final = """
+SELECT attempt, state, (SELECT count(*) FROM moves WHERE experiment = :key AND number = :number)
+FROM trials WHERE experiment = :key AND number = :number
+"""
+_SET_CLOSED: Final = (
+    "UPDATE experiments SET closed = ?, closed_s = ?, reason = ?, stop_requested = ?, retried_s = ? WHERE key = ?"
+)
+
+
+@dataclass(slots=True)
+class Restored:
+    """The rows that were brought back: ids of experiments, and trials as (experiment id, number)."""
+
+    experiments: list[str] = field(default_factory=list)
+    trials: set[tuple[str, int]] = field(default_factory=set)
+
+
+class RestoringTables(StoreMixin):
+    """Rows of which a copy lies in the home."""
+
+    def restore_rows(self) -> Restored:
+        """Bring back what the copies say and the store does not; no manager and no submitter may run meanwhile."""
+        restored = Restored()
+        found = [(row, folder) for folder in _folders(self._home.experiment("")) if (row := read(folder / "rows.json"))]
+        with self._database.write(durable=True) as connection:
+            for row, folder in sorted(found, key=lambda one: str(one[0].get("created_s"))):
+                with _whole_or_nothing(connection):
+                    _restore(connection, row, folder, restored)
+            repair_rows(connection)
+        return restored
+
+
+def _folders(folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return sorted(folder.iterdir())
+    return []
+
+
+@contextmanager
+def _whole_or_nothing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Take back what was restored of one folder when its copy is none of ours."""
+    connection.execute("SAVEPOINT one")
+    try:
+        yield
+    except (sqlite3.Error, ValueError, TypeError, KeyError, OverflowError):
+        connection.execute("ROLLBACK TO one")
+    connection.execute("RELEASE one")
+
+
+def _restore(connection: sqlite3.Connection, row: Row, folder: Path, restored: Restored) -> None:
+    """Restore one experiment with its trials."""
+    if row["id"] != folder.name:
+        raise ValueError("a copy of another experiment")
+    key = _restore_experiment(connection, row, restored)
+    if row.get("tags") is not None:
+        _insert(connection, "annotations", {"experiment": key, **row}, or_ignore=True)
+    for trial in _folders(folder / "trials"):
+        copy = read(trial / "rows.json") if trial.name.isdecimal() else None
+        if copy is not None:
+            with _whole_or_nothing(connection):
+                if _restore_trial(connection, key, int(trial.name), copy):
+                    restored.trials.add((folder.name, int(trial.name)))
+
+
+def _restore_experiment(connection: sqlite3.Connection, row: Row, restored: Restored) -> int:
+    """Restore the row of an experiment, or close it where the copy knows of its end; gives its key."""
+    there = connection.execute("SELECT key, closed, retried_s FROM experiments WHERE id = ?", (row["id"],)).fetchone()
+    if there is None:
+        restored.experiments.append(row["id"])
+        return _add_experiment(connection, row)
+    key, closed, retried_s = there
+    if (row["closed"], row["retried_s"] or 0.0) > (closed, retried_s or 0.0):
+        later = [row[name] for name in ("closed", "closed_s", "reason", "stop_requested", "retried_s")]
+        connection.execute(_SET_CLOSED, (*later, key))
+    return int(key)
+
+
+def _add_experiment(connection: sqlite3.Connection, row: Row) -> int:
+    """Add an experiment under the number of its name that it had, unless another one has it by now."""
+    name = row["name"]
+    taken = connection.execute("SELECT version FROM experiments WHERE name = ?", (name,)).fetchall()
+    version = row["version"]
+    if (version,) in taken:
+        version = max(number for (number,) in taken) + 1
+    _insert(connection, "experiments", {**row, "version": version})
+    key = int(connection.execute("SELECT key FROM experiments WHERE id = ?", (row["id"],)).fetchone()[0])
+    connection.execute(
+        "INSERT INTO names (name, version) VALUES (?, ?) "
+        "ON CONFLICT (name) DO UPDATE SET version = max(version, excluded.version)",
+        (name, version),
+    )
+    return key
+
+
+def _restore_trial(connection: sqlite3.Connection, key: int, number: int, copy: Row) -> bool:
+    """Restore a trial with the changes of its state; False where the store has it as new."""
+    if copy["number"] != number:
+        raise ValueError("a copy of another trial")
+    there = connection.execute(_CHANGES, {"key": key, "number": number}).fetchone()
+    if there is not None and _age(*there) >= _age(copy["attempt"], copy["state"], len(copy["moves"])):
+        return False
+    for table in ("trials", "moves"):
+        connection.execute(f"DELETE FROM {table} WHERE experiment = ? AND number = ?", (key, number))  # noqa: S608 - own names
+    _insert(connection, "trials", {**copy, "experiment": key})
+    for move in copy["moves"]:
+        _insert(connection, "moves", {**move, "experiment": key, "number": number})
+    return True
+
+
+def _age(attempt: int, state: str, changes: int) -> tuple[int, int, int]:
+    """Numbers that grow with each change of a trial's state."""
+    order = _ORDER.index(TrialState(state)) if state in ACTIVE_STATES else len(_ORDER)
+    return attempt, order, changes
+
+
+def _insert(connection: sqlite3.Connection, table: str, row: Row, *, or_ignore: bool = False) -> None:
+    """Insert the columns that the table has; with `or_ignore` a row that is there stays."""
+    columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})") if name in row]
+    places = ", ".join("?" * len(columns))
+    verb = "INSERT OR IGNORE" if or_ignore else "INSERT"
+    query = f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({places})"
+    connection.execute(query, [row[column] for column in columns])

@@ -1,5 +1,9 @@
 """The tables, as a list of forward migrations, which `store.migration` applies.
 
+The migration that keeps what changed last, for views that follow a home, and what people write at an experiment. One
+row per experiment and kind, under an id that only grows. Triggers keep them, so that no writer can forget to. Only
+what trials report is noted by its one writer (`ingest`), once for all rows of a transaction: that is the hot path.
+
 Ids grow with arrival and give the order of everything; times are for people only, so a clock that jumps
 backwards changes no order.
 
@@ -12,7 +16,52 @@ from __future__ import annotations
 
 from typing import Final
 
-from jupyter_autotrain.store.change_triggers import CHANGES
+_TABLES: Final = """
+CREATE TABLE changes (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  experiment_id TEXT NOT NULL,
+  kind TEXT NOT NULL,
+  UNIQUE (experiment_id, kind)
+);
+CREATE TABLE annotations (
+  experiment INTEGER PRIMARY KEY REFERENCES experiments (key) ON DELETE CASCADE,
+  tags TEXT NOT NULL DEFAULT '[]',
+  note TEXT NOT NULL DEFAULT ''
+)"""
+_DELETED: Final = """
+CREATE TRIGGER experiment_deleted AFTER DELETE ON experiments BEGIN
+  DELETE FROM changes WHERE experiment_id = old.id;
+  INSERT INTO changes (experiment_id, kind) VALUES (old.id, 'state');
+END"""
+_PRESENT: Final = "INSERT INTO changes (experiment_id, kind) SELECT id, 'state' FROM experiments ORDER BY key"
+_OWNER: Final = "(SELECT id FROM experiments WHERE key = new.experiment)"
+
+
+def _trigger(name: str, event: str, kind: str, experiment_id: str = _OWNER) -> str:
+    """Return a trigger that gives the experiment's change of a kind a new id.
+
+    It is no `REPLACE`: statements override that.
+    """
+    return f"""
+CREATE TRIGGER {name} AFTER {event} BEGIN
+  DELETE FROM changes WHERE experiment_id = {experiment_id} AND kind = '{kind}';
+  INSERT INTO changes (experiment_id, kind) VALUES ({experiment_id}, '{kind}');
+END"""  # noqa: S608 - own names
+
+
+CHANGES: Final = ";".join(
+    [
+        _TABLES,
+        _DELETED,
+        _trigger("experiment_added", "INSERT ON experiments", "state", "new.id"),
+        _trigger("experiment_changed", "UPDATE ON experiments", "state", "new.id"),
+        _trigger("trial_added", "INSERT ON trials", "state"),
+        _trigger("trial_changed", "UPDATE OF state, attempt, placement, backend, reason ON trials", "state"),
+        _trigger("annotation_added", "INSERT ON annotations", "state"),
+        _PRESENT,
+    ]
+)
+
 
 _FIRST: Final = """
 CREATE TABLE names (
@@ -219,6 +268,26 @@ CREATE INDEX hook_deliveries_pending ON hook_deliveries (created_s) WHERE state 
 CREATE INDEX hook_deliveries_by_experiment ON hook_deliveries (experiment)
 """
 
+# Plans that were measured, in the order of arrival; they outlive their experiments. A trial tells one by a note.
+_MEASUREMENTS: Final = """
+CREATE TABLE measurements (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  experiment_id TEXT NOT NULL,
+  number INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  place TEXT NOT NULL,
+  time_s REAL NOT NULL,
+  measured TEXT NOT NULL,
+  UNIQUE (experiment_id, number, attempt, measured) ON CONFLICT IGNORE
+);
+CREATE TRIGGER plan_measured AFTER INSERT ON notes WHEN new.level = 'plan' BEGIN
+  INSERT INTO measurements (experiment_id, number, attempt, place, time_s, measured)
+  SELECT experiments.id, new.number, new.attempt, trials.backend, new.time_s, new.text
+  FROM experiments JOIN trials ON trials.experiment = experiments.key AND trials.number = new.number
+  WHERE experiments.key = new.experiment;
+END
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -232,4 +301,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _ATTEMPT_PLACEMENTS,
     CHANGES,
     _HOOK_DELIVERIES,
+    _MEASUREMENTS,
 )

@@ -6,20 +6,17 @@ from types import TracebackType
 from typing import Self
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.store.annotations import AnnotationTable
-from jupyter_autotrain.store.changes import ChangeTable
 from jupyter_autotrain.store.database import open_database
-from jupyter_autotrain.store.decisions import DecisionTables
+from jupyter_autotrain.store.decisions import AnnotationTable, DecisionTables
 from jupyter_autotrain.store.experiments import ExperimentTable
-from jupyter_autotrain.store.hook_deliveries import HookDeliveryTable
 from jupyter_autotrain.store.ingest import IngestTables
-from jupyter_autotrain.store.lease import LeaseTable
 from jupyter_autotrain.store.listing import ListingTables
+from jupyter_autotrain.store.measurements import MeasurementTable
 from jupyter_autotrain.store.metrics import MetricTables
-from jupyter_autotrain.store.requests import RequestTable
-from jupyter_autotrain.store.restoring import RestoringTables
-from jupyter_autotrain.store.state_changes import StateChangeTable
-from jupyter_autotrain.store.trials import TrialTable
+from jupyter_autotrain.store.mixin import ChangeTable
+from jupyter_autotrain.store.requests import HookDeliveryTable, LeaseTable, RequestTable
+from jupyter_autotrain.store.row_files import RestoringTables
+from jupyter_autotrain.store.trials import StateChangeTable, TrialTable
 
 
 class Store(
@@ -36,6 +33,7 @@ class Store(
     ChangeTable,
     ListingTables,
     RestoringTables,
+    MeasurementTable,
 ):
     """The durable history; safe to use from several threads and several processes.
 
@@ -63,13 +61,13 @@ class Store(
         return self._database.journal
 
     def damage(self) -> list[str]:
-        """What SQLite finds wrong in the file, ten findings at most; reads all of it."""
+        """Return what SQLite finds wrong in the file, ten findings at most; reads all of it."""
         with self._database.read() as connection:
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(10)")]
         return [] if found == ["ok"] else found
 
     def data_version(self) -> int:
-        """A number that differs after any change by anyone; asking costs microseconds."""
+        """Return a number that differs after any change by anyone; asking costs microseconds."""
         return self._database.data_version()
 
     def close(self) -> None:

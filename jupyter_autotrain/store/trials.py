@@ -7,18 +7,45 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from jupyter_autotrain.core import ranking
+from jupyter_autotrain.agent.json import JsonValue, from_json, to_json
+from jupyter_autotrain.agent.states import ACTIVE_STATES, LEGAL_TRANSITIONS, TrialState
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.hooks import Delivery
-from jupyter_autotrain.core.json import JsonValue, from_json, to_json
-from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.records import TrialRecord
+from jupyter_autotrain.core.objective import Objective, best_of
+from jupyter_autotrain.core.records import StateChange, TrialRecord
 from jupyter_autotrain.core.spec import NodePlacement, Placement
-from jupyter_autotrain.core.states import ACTIVE_STATES, LEGAL_TRANSITIONS, TrialState
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.hook_deliveries import add_deliveries
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
+from jupyter_autotrain.store.requests import add_deliveries
 from jupyter_autotrain.store.row_files import keep_trial
+
+_CHANGE_COLUMNS: Final = "id, number, attempt, state, time_s, reason, placement"
+
+
+class StateChangeTable(StoreMixin):
+    """State changes of trials; `TrialTable` adds them."""
+
+    def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
+        """Return the log of state changes of an experiment's trials, oldest first, with ids above `after_id`."""
+        query = f"SELECT {_CHANGE_COLUMNS} FROM moves WHERE experiment = ? AND id > ? ORDER BY id"  # noqa: S608 - own text
+        with self._database.read() as connection:
+            rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
+        return [_state_change(experiment_id, row) for row in rows]
+
+    def last_state_change_id(self, experiment_id: str) -> int:
+        """Return the id of the newest state change of an experiment's trials; 0 where there is none."""
+        query = "SELECT coalesce(max(id), 0) FROM moves WHERE experiment = ?"
+        with self._database.read() as connection:
+            return int(connection.execute(query, (key_of(connection, experiment_id),)).fetchone()[0])
+
+
+def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
+    change_id, number, attempt, state, time_s, reason, text = row
+    with undamaged(f"state change {change_id} of trial {number} of experiment {experiment_id}"):
+        check_types((reason, str), (number, int), (attempt, int), (time_s, float | int))
+        placement = None if text is None else from_json(Placement, json.loads(text))
+        return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason, placement)
+
 
 _COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
@@ -124,7 +151,7 @@ class TrialTable(StoreMixin):
             keep_trial(connection, self._home, key, number)
 
     def trials(self, experiment_id: str, *, offset: int = 0, limit: int | None = None) -> list[TrialRecord]:
-        """The trials of an experiment, by number, without the first `offset`; with `limit` at most so many."""
+        """Return the trials of an experiment, by number, without the first `offset`; with `limit` at most so many."""
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
             asked = (key, -1 if limit is None else limit, offset)
@@ -132,24 +159,24 @@ class TrialTable(StoreMixin):
             return [_record(experiment_id, row) for row in rows]
 
     def trials_since(self, experiment_id: str, change_id: int) -> list[TrialRecord]:
-        """The trials that can have changed since that state change, by number: they have a newer one, or go on."""
+        """Get the trials that can have changed since that state change, by number: they have a newer one, or go on."""
         with self._database.read() as connection:
             rows = connection.execute(_SINCE, {"key": key_of(connection, experiment_id), "change": change_id})
             return [_record(experiment_id, row) for row in rows]
 
     def best_trial(self, experiment_id: str, objective: Objective | None) -> TrialRecord | None:
-        """What `core.ranking.best` says of all its trials, without reading them all: it is at an extreme value."""
+        """Return `core.objective.best_of` all its trials, without reading them all: it is at an extreme value."""
         if objective is None:
             return None
         with self._database.read() as connection:
             key = key_of(connection, experiment_id)
             values = map(_TrialValue._make, connection.execute(_EXTREMES, {"key": key}))
             with undamaged(f"a value of experiment {experiment_id}"):
-                best = ranking.best(objective, values)
+                best = best_of(objective, values)
             return None if best is None else _trial(connection, experiment_id, key, best.number)
 
     def first_trial(self, experiment_id: str, state: TrialState) -> TrialRecord | None:
-        """The trial with the lowest number that is in a state."""
+        """Return the trial with the lowest number that is in a state."""
         with self._database.read() as connection:
             row = connection.execute(_FIRST, (key_of(connection, experiment_id), state)).fetchone()
             return None if row is None else _record(experiment_id, row)

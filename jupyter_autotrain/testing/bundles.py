@@ -12,14 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from jupyter_autotrain.agent.json import to_json
+from jupyter_autotrain.agent.trial.trial_file import TrialFile
 from jupyter_autotrain.backends.local.trial_directory import trial_file_content
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Bundle, Placement, TrialSpec
 
 _Found = TypeVar("_Found")
+_LEAST_PAUSE_S = 0.01
+_MOST_PAUSE_S = 0.1
 
 
 def write_bundle(
@@ -72,7 +75,7 @@ def trial_of(
     python: str = sys.executable,
     **spec: object,
 ) -> TrialSpec:
-    """A trial of its own experiment, with its bundle written; `spec` sets fields of `TrialSpec`."""
+    """Return a trial of its own experiment, with its bundle written; `spec` sets fields of `TrialSpec`."""
     bundle = home.bundle(experiment_id)
     if not (bundle / "main.py").exists():
         write_bundle(bundle, code, python=python)
@@ -82,8 +85,8 @@ def trial_of(
     return TrialSpec(experiment_id, number, attempt, digest, **spec)  # type: ignore[arg-type] # by name
 
 
-def trial_file(home: Home, trial: TrialSpec) -> JsonObject:
-    """What stands in `trial.json` of a trial that the local backend runs."""
+def trial_file(home: Home, trial: TrialSpec) -> TrialFile:
+    """Return the content of `trial.json` of a trial that the local backend runs."""
     return trial_file_content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
@@ -93,10 +96,11 @@ def wait_until(condition: Callable[[], _Found | None], what: str, *, within_s: f
     Raises:
         AssertionError: When it does not hold in time.
     """
-    deadline = time.monotonic() + within_s
+    begun = time.monotonic()
     while not (found := condition()):
-        assert time.monotonic() < deadline, f"after {within_s:g} s still waiting for: {what}"
-        time.sleep(0.01)
+        waited_s = time.monotonic() - begun
+        assert waited_s < within_s, f"after {within_s:g} s still waiting for: {what}"
+        time.sleep(min(max(_LEAST_PAUSE_S, waited_s / 20), _MOST_PAUSE_S))  # asking is work, too
     return found
 
 

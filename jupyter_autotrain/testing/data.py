@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import data_files
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.testing.harness import BackendHarness
 
@@ -34,7 +34,7 @@ def data_of(home: Home, folder: Path, *, experiment_id: str = "e1", **paths: str
 
 
 class DataContract(BackendHarness):
-    """What every backend does with `data:`."""
+    """The contract of every backend about `data:`."""
 
     def test_a_file_that_is_sent_lies_where_data_says_and_where_the_code_opens_it(
         self, backend: Backend, home: Home, tmp_path: Path

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
@@ -36,7 +36,7 @@ time.sleep(1000)
 
 
 class EndingContract(BackendHarness):
-    """What every backend does with a trial that ends badly, or is ended."""
+    """The contract of every backend about a trial that ends badly, or is ended."""
 
     def test_an_exception_is_told_with_the_line_of_the_cell(self, backend: Backend, home: Home) -> None:
         _, status = self.run(backend, home, "def f(x):\n    return 1 / x\nf(0)")

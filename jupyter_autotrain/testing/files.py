@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
@@ -18,7 +18,7 @@ from jupyter_autotrain.testing.harness import BackendHarness
 
 
 class FilesContract(BackendHarness):
-    """What every backend does with the files of a trial."""
+    """The contract of every backend about the files of a trial."""
 
     def test_put_and_fetch_give_the_same_bytes(self, backend: Backend, home: Home, tmp_path: Path) -> None:
         ref, _ = self.run(backend, home, "")

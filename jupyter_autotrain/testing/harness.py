@@ -1,4 +1,4 @@
-"""What the tests of the backend contract stand on."""
+"""Fixtures and helpers of the backend contract's tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.agent import system, wire
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
@@ -34,12 +34,12 @@ class BackendHarness(ABC):
 
     @pytest.fixture
     def home(self, tmp_path: Path) -> Home:
-        """A home of its own for each test."""
+        """Make a home of its own for each test."""
         return Home(tmp_path / "home")
 
     @pytest.fixture
     def backend(self, home: Home) -> Backend:
-        """The backend under test."""
+        """Make the backend under test."""
         return self.make(BackendContext(home))
 
     def start(self, backend: Backend, home: Home, code: str, **spec: object) -> JobRef:
@@ -79,19 +79,19 @@ class BackendHarness(ABC):
             pytest.skip("trials of this backend run inside `submit`")
 
     def is_gone(self, pid: int) -> bool:
-        """Whether a process of a trial is no more: one of this machine, unless a subclass knows better."""
+        """Tell whether a process of a trial is no more: one of this machine, unless a subclass knows better."""
         try:
             return system.look(pid).is_zombie
         except (FileNotFoundError, ProcessLookupError):
             return True
 
     def fetched(self, backend: Backend, ref: JobRef, path: str, target: Path) -> bytes:
-        """A file of the trial directory, by way of `target`."""
+        """Return a file of the trial directory, by way of `target`."""
         backend.fetch(ref, path, str(target))
         return target.read_bytes()
 
     def left_by(self, backend: Backend, ref: JobRef, target: Path) -> dict[str, bytes]:
-        """The files that an ended trial leaves in its directory, once its supervisor is gone, by relative path.
+        """Return the files that an ended trial leaves in its directory, once its supervisor is gone, by relative path.
 
         Args:
             backend: The backend under test.

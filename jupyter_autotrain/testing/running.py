@@ -8,17 +8,17 @@ import threading
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
 
 class RunningContract(BackendHarness):
-    """What every backend does with a trial that goes well."""
+    """The contract of every backend about a trial that goes well."""
 
     def test_a_usable_backend_says_so_in_one_sentence(self, backend: Backend) -> None:
         probe = backend.probe()
@@ -170,7 +170,7 @@ class RunningContract(BackendHarness):
 
     def test_what_a_trial_uses_is_a_stream_of_its_own(self, backend: Backend, home: Home) -> None:
         self.needs_background(backend)
-        ref = self.start(backend, home, WAITS)
+        ref = self.start(backend, home, "sum(range(5_000_000))\n" + WAITS)
         line = wait_until(lambda: self.read(backend, ref, wire.USAGE).partition(b"\n")[0], "a look at the trial")
         seconds, cpu_percent, memory_bytes, *_ = json.loads(line)
         assert 1.0 <= seconds < 60.0

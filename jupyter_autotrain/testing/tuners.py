@@ -10,23 +10,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import (
     Choice,
-    Distribution,
     NestedSpace,
     Normal,
     ParamValues,
     RandInt,
     SearchSpace,
     Uniform,
+    lies_in,
 )
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.tuner import Observation, Tuner
 
 SPACE: SearchSpace = {
@@ -43,38 +42,8 @@ SPACE: SearchSpace = {
 }
 
 
-def lies_in(space: SearchSpace, params: ParamValues) -> bool:
-    """True when the parameters are a point of the space: all names, no other, each value allowed."""
-    return params.keys() == space.keys() and all(_allowed(space[name], value) for name, value in params.items())
-
-
-def _allowed(distribution: Distribution, value: JsonValue) -> bool:
-    if isinstance(distribution, Choice):
-        return any(_is_option(option, value) for option in distribution.options)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return False
-    if isinstance(distribution, RandInt):
-        return isinstance(value, int) and distribution.low <= value < distribution.high
-    if isinstance(distribution, Normal):
-        return (value >= 0 or not distribution.log) and _is_multiple(value, distribution.q)
-    at_bound = value in {distribution.low, distribution.high}
-    return distribution.low <= value <= distribution.high and (at_bound or _is_multiple(value, distribution.q))
-
-
-def _is_option(option: NestedSpace | JsonValue, value: JsonValue) -> bool:
-    if isinstance(option, NestedSpace):
-        if not isinstance(value, Mapping) or value.get("_name") != option.name:
-            return False
-        return lies_in(option.space, {key: item for key, item in value.items() if key != "_name"})
-    return type(option) is type(value) and option == value
-
-
-def _is_multiple(value: float, q: float | None) -> bool:
-    return q is None or math.isclose(round(value / q) * q, value, rel_tol=1e-9, abs_tol=1e-12)
-
-
 class TunerContract:
-    """What every search algorithm must keep; `space` may be narrowed by a subclass."""
+    """The contract of every search algorithm; `space` may be narrowed by a subclass."""
 
     space: SearchSpace = SPACE
     trials = 25
@@ -84,19 +53,28 @@ class TunerContract:
         raise AssertionError(f"{type(self).__name__} must say how a tuner for {spec.name!r} is made")
 
     def spec(self) -> ExperimentSpec:
-        """An experiment over `space`, with a seed."""
+        """Return an experiment over `space`, with a seed."""
         objective = Objective("loss", Direction.MINIMIZE)
-        return ExperimentSpec("contract", Bundle(), search=self.space, objective=objective, seed=7)
+        return ExperimentSpec("contract", Bundle(), search=self.space, objective=objective, trials=30, seed=7)
 
-    def play(self, tuner: Tuner, trials: int) -> list[Observation]:
-        """Run an experiment in which every fourth trial fails and every fifth is still running."""
-        history: list[Observation] = []
-        for number in range(1, trials + 1):
-            params = tuner.suggest(number, history)
+    def play(self, tuner: Tuner, trials: int, history: Sequence[Observation] = ()) -> list[Observation]:
+        """Go on with an experiment in which every fourth trial fails and every fifth is still running."""
+        history = list(history)
+        for number in range(len(history) + 1, trials + 1):
+            params = tuner.ask(number)
             if params is None:
                 break
+            tuner.tell(Observation(number, params, TrialState.WAITING))
             history.append(_outcome(number, params))
+            tuner.tell(history[-1])
         return history
+
+    def resumed(self, history: Sequence[Observation]) -> Tuner:
+        """Return a tuner that was told what the store has, as by a manager that takes the experiment up."""
+        tuner = self.create(self.spec())
+        for seen in history:
+            tuner.tell(replace(seen, params=json.loads(json.dumps(seen.params))))
+        return tuner
 
     def test_every_suggestion_lies_in_the_space(self) -> None:
         """All names, no other, each value allowed."""
@@ -107,15 +85,28 @@ class TunerContract:
         """The same seed, number and history give the same parameters, also after a walk through JSON."""
         tuner = self.create(self.spec())
         history = self.play(tuner, self.trials)
-        stored = [replace(seen, params=json.loads(json.dumps(seen.params))) for seen in history]
         number = len(history) + 1
-        assert self.create(self.spec()).suggest(number, stored) == tuner.suggest(number, history)
+        assert self.resumed(history).ask(number) == tuner.ask(number)
 
-    def test_asking_twice_changes_nothing(self) -> None:
-        """A suggestion leaves no memory behind."""
+    def test_ten_trials_and_fifteen_more_are_twenty_five(self) -> None:
+        """An experiment that is gone on with has the trials that it would have had at once."""
+        whole = self.play(self.create(self.spec()), 25)
+        begun = self.play(self.create(self.spec()), 10)
+        assert self.play(self.resumed(begun), 25, begun) == whole
+
+    def test_asking_again_for_a_trial_gives_the_same(self) -> None:
+        """A suggestion that was not used is given again."""
         tuner = self.create(self.spec())
-        history = self.play(self.create(self.spec()), 12)
-        assert tuner.suggest(13, history) == tuner.suggest(13, history)
+        number = len(self.play(tuner, 6)) + 1
+        assert tuner.ask(number) == tuner.ask(number)
+
+    def test_a_trial_that_is_retried_after_its_end_is_told_again(self) -> None:
+        """A trial may change after its end; what it was before is forgotten."""
+        tuner = self.create(self.spec())
+        history = self.play(tuner, 6)
+        history[3] = replace(history[3], state=TrialState.SUCCEEDED, value=-1.0)
+        tuner.tell(history[3])
+        assert tuner.ask(7) == self.resumed(history).ask(7)
 
     def test_a_seed_gives_different_trials(self) -> None:
         """The trials of one experiment are not all the same."""
@@ -124,9 +115,11 @@ class TunerContract:
 
     def test_values_that_are_no_numbers_are_survived(self) -> None:
         """NaN and infinite objective values teach nothing and break nothing."""
-        tuner = self.create(self.spec())
-        history = [replace(seen, value=math.nan if seen.number % 2 else math.inf) for seen in self.play(tuner, 12)]
-        params = tuner.suggest(len(history) + 1, history)
+        history = [
+            replace(seen, value=math.nan if seen.number % 2 else math.inf)
+            for seen in self.play(self.create(self.spec()), 6)
+        ]
+        params = self.resumed(history).ask(len(history) + 1)
         assert params is None or lies_in(self.space, params)
 
 

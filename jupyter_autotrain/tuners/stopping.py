@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.text_format import count, number
+from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.core.text_format import number as shown
 from jupyter_autotrain.core.tuner import Curve, StopReason
 
 _LEAST_REPORTS = 2  # a single report is no curve
@@ -35,18 +36,18 @@ class MedianStop:
     warmup_steps: int = 0
     min_trials: int = 3
 
-    def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
+    def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:  # noqa: ARG002 - the contract's
         """Judge a trial against the others at its newest step."""
         step, value = curve[-1]
         if len(curve) < _LEAST_REPORTS or step < self.warmup_steps:
             return None
-        rivals = [rival for other in others if not math.isnan(rival := _value_at(other, step))]
+        rivals = [rival for other in others.values() if not math.isnan(rival := _value_at(other, step))]
         if len(rivals) < max(self.min_trials, 1):
             return None
         middle = median(rivals)
         if not _is_worse(self.objective, value, middle):
             return None
-        return StopReason(step, value, f"median of {count(len(rivals), 'trial')} at this step {number(middle)}")
+        return StopReason(step, value, f"median of {count(len(rivals), 'trial')} at this step {shown(middle)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +71,11 @@ class Asha:
     first: int = 1
     factor: int = 3
 
-    def reason_to_stop(self, curve: Curve, others: Sequence[Curve]) -> StopReason | None:
+    def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:  # noqa: ARG002 - the contract's
         """Judge a trial at every rung it has reached."""
         rung = self.first
         while rung <= len(curve):
-            if reason := self._reason_at(rung, curve, others):
+            if reason := self._reason_at(rung, curve, [*others.values()]):
                 return reason
             rung *= self.factor
         return None
@@ -89,20 +90,109 @@ class Asha:
         if len(better) < kept:
             return None
         better.sort(reverse=self.objective.direction is Direction.MAXIMIZE)
-        least = number(better[kept - 1])
+        least = shown(better[kept - 1])
         reason = f"the best {kept} of {len(rivals) + 1} trials continue after report {rung}: {least} or better"
         return StopReason(step, value, reason)
 
 
+@dataclass(frozen=True, slots=True)
+class Hyperband:
+    """Asynchronous successive halving in brackets, of which each begins later: one bad beginning costs no slow starter.
+
+    Trial `n` belongs to bracket `n % brackets`, and is compared with trials of its bracket alone.
+    Source: Li et al., Hyperband, JMLR 2018; its asynchronous form: Li et al., MLSys 2020, section 3.3.
+
+    Attributes:
+        objective: What ranks trials.
+        warmup_steps: Rungs at earlier steps stop no trial.
+        min_trials: How many others of the bracket must have reached a rung before one is stopped there.
+        brackets: How many there are; the first rung of bracket b is after `factor**b` reports.
+        factor: As of `Asha`.
+    """
+
+    objective: Objective
+    warmup_steps: int = 0
+    min_trials: int = 2
+    brackets: int = 3
+    factor: int = 3
+
+    def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:
+        """Judge a trial at every rung of its bracket that it has reached."""
+        bracket = number % self.brackets
+        rule = Asha(self.objective, self.warmup_steps, self.min_trials, self.factor**bracket, self.factor)
+        same = {key: other for key, other in others.items() if key % self.brackets == bracket}
+        return rule.reason_to_stop(number, curve, same)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """Stops a trial whose value leaves given bounds, or is no number.
+
+    Attributes:
+        warmup_steps: No trial is judged before it reports this step.
+        lower: The least value; None: any.
+        upper: The largest value; None: any.
+    """
+
+    warmup_steps: int = 0
+    lower: float | None = None
+    upper: float | None = None
+
+    def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:  # noqa: ARG002 - the contract's
+        """Judge a trial's newest value."""
+        step, value = curve[-1]
+        if step < self.warmup_steps:
+            return None
+        if math.isnan(value):
+            return StopReason(step, value, "no number")
+        if self.lower is not None and value < self.lower:
+            return StopReason(step, value, f"below the bound {shown(self.lower)}")
+        if self.upper is not None and value > self.upper:
+            return StopReason(step, value, f"above the bound {shown(self.upper)}")
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Stops a trial that has not become better for some reports.
+
+    Attributes:
+        objective: What ranks trials.
+        warmup_steps: No trial is judged before it reports this step.
+        patience: For how many reports it may not become better.
+        min_delta: By how much more than this a value has to be better.
+    """
+
+    objective: Objective
+    warmup_steps: int = 0
+    patience: int = 10
+    min_delta: float = 0.0
+
+    def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:  # noqa: ARG002 - the contract's
+        """Judge a trial by its own curve. O(reports)."""
+        step, value = curve[-1]
+        if step < self.warmup_steps:
+            return None
+        best = math.nan
+        at = 0
+        for position, (_, one) in enumerate(curve):
+            if _is_worse(self.objective, best, one) and not abs(one - best) <= self.min_delta:
+                best = one
+                at = position
+        if len(curve) - 1 - at < self.patience:
+            return None
+        return StopReason(step, value, f"best was {shown(best)} at step {curve[at][0]}, {self.patience} reports ago")
+
+
 def _is_worse(objective: Objective, value: float, other: float) -> bool:
-    """True when `other` beats `value`; NaN loses to every number."""
+    """Tell whether `other` beats `value`; NaN loses to every number."""
     if math.isnan(other):
         return False
     return math.isnan(value) or objective.better(other, value)
 
 
 def _value_at(curve: Curve, step: int) -> float:
-    """A curve's value at a step; NaN when it has none, or did not come that far."""
+    """Return a curve's value at a step; NaN when it has none, or did not come that far."""
     if not curve or curve[-1][0] < step:
         return math.nan
     end = bisect_right(curve, step, key=lambda point: point[0])

@@ -5,31 +5,31 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain import backends as backend_types
-from jupyter_autotrain.client.patience import LOOK_S, Patience
+from jupyter_autotrain.agent.json import JsonValue, to_json
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
+from jupyter_autotrain.client.waiting import LOOK_S, PROBES_AT_ONCE, Patience
 from jupyter_autotrain.core.backend import BackendContext, Probe
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.header.faults import Fault
-from jupyter_autotrain.verbs import backend_checks, backend_profiles, project_trust
+from jupyter_autotrain.header.document import Fault
+from jupyter_autotrain.verbs import backend_profiles
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.json_output import write_json
+from jupyter_autotrain.verbs.results import write_json
 
-_MOST_AT_ONCE = 16  # backends that are probed at the same time
 _ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], bool | None]]] = MappingProxyType(
     {
-        "check": backend_checks.check,
-        "trust": backend_checks.trust,
-        "trust-project": project_trust.trust_project,
+        "check": backend_profiles.check,
+        "trust": backend_profiles.trust,
+        "trust-project": backend_profiles.trust_project,
         "add": backend_profiles.add,
         "edit": backend_profiles.edit,
         "remove": backend_profiles.remove,
@@ -44,7 +44,7 @@ def backends(command: CommandContext, arguments: argparse.Namespace) -> bool | N
         return _ACTIONS[action](command, arguments)
     rows, faults = _rows(command)
     if arguments.json:
-        write_json(command, [to_json(row) for row in rows])
+        write_json(command, to_json(rows))
         return None
     heads = ["backend", "type", "hosts", "here", "running", "why", "from"]
     command.present(Table(heads, [row.cells() for row in rows], right=["running"]))
@@ -84,11 +84,11 @@ def _rows(command: CommandContext) -> tuple[list[_BackendRow], list[Fault]]:
         definition = profiles.definitions.get(name)
         origin = str(definition.location) if definition else ""
         if profile is None:
-            reason = "; ".join(str(fault) for fault in wrong)
+            reason = "; ".join(map(str, wrong))
             return _BackendRow(name, "", (), usable=False, reason=reason, running=running.get(name, 0), origin=origin)
         return _probed(command, profile, running.get(name, 0), origin)
 
-    with ThreadPoolExecutor(min(_MOST_AT_ONCE, len(names)), "probe") as threads:
+    with ThreadPoolExecutor(min(PROBES_AT_ONCE, len(names)), "probe") as threads:
         return list(threads.map(row, names)), [*faults, *context.uncounted()]
 
 
@@ -103,17 +103,14 @@ def _probed(command: CommandContext, profile: Profile, running: int, origin: str
 
 
 def _probe(profile: Profile, home: Home) -> tuple[Probe, tuple[str, ...]]:
-    """Whether a backend can be used from here, and what it can do."""
-    backend = backend_types.create(profile, BackendContext(home))
-    try:
+    """Return whether a backend can be used from here, and what it can do."""
+    with closing(backend_types.create(profile, BackendContext(home))) as backend:
         can = backend.capabilities
         return backend.probe(), tuple(key for key in can.__slots__ if getattr(can, key))
-    finally:
-        backend.close()
 
 
 def hosts_of(profile: Profile) -> tuple[str, ...]:
-    """The hosts that a profile names, or the one that leads to its machines."""
+    """Return the hosts that a profile names, or the one that leads to its machines."""
     hosts = profile.options.get("hosts") or [profile.options.get("via") or ""]
     return tuple(_host_name(host) for host in hosts if host) if isinstance(hosts, list | tuple) else ()
 
@@ -123,7 +120,7 @@ def _host_name(host: JsonValue) -> str:
 
 
 def _running(command: CommandContext) -> dict[str, int]:
-    """How many trials of this home run on each backend now."""
+    """Return how many trials of this home run on each backend now."""
     found: dict[str, int] = {}
     for experiment, record in command.listed():
         if record.state is not ExperimentState.RUNNING:

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 
-from jupyter_autotrain.verbs.cell_names import CELL_NAMES
 from jupyter_autotrain.verbs.grammar import BACKEND_ACTIONS, grammar
+from jupyter_autotrain.verbs.help import CELL_NAMES
 
 MAGIC = "%autotrain"
 _NONE: Mapping[str, str] = MappingProxyType({})
@@ -16,7 +16,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 def complete_verb(
     text: str, experiments: Callable[[], Sequence[str]], backends: Callable[[], Mapping[str, str]] = dict
 ) -> dict[str, str]:
-    """The words that fit at the end of a line, each with what it means in a few words.
+    """Return the words that fit at the end of a line, each with what it means in a few words.
 
     Args:
         text: The line up to the cursor, beginning with `%autotrain`.
@@ -27,12 +27,22 @@ def complete_verb(
     if not words:
         return {}
     *before, word = words
-    given = [one for one in before if one]
-    if given[:1] == ["backends"] and len(given) <= 2 and not word.startswith("-"):
-        known: Mapping[str, str] = _words(BACKEND_ACTIONS) if len(given) == 1 else backends()
-    else:
-        known = _verbs() if not given else _after(given, word, experiments)
+    known = _known([*filter(None, before)], word, experiments, backends)
     return {one: title for one, title in known.items() if one.startswith(word) and one != word}
+
+
+def _known(
+    given: Sequence[str],
+    word: str,
+    experiments: Callable[[], Sequence[str]],
+    backends: Callable[[], Mapping[str, str]],
+) -> Mapping[str, str]:
+    """Return the words that may follow those that are given; `word` is what the next one begins with."""
+    if not given:
+        return _verbs()
+    if given[0] == "backends" and len(given) <= 2 and not word.startswith("-"):
+        return _words(BACKEND_ACTIONS) if len(given) == 1 else backends()
+    return _after(given, word, experiments)
 
 
 def _words(texts: Sequence[str], title: str = "keyword") -> dict[str, str]:
@@ -48,12 +58,11 @@ def _after(given: Sequence[str], word: str, experiments: Callable[[], Sequence[s
     if parser is None:
         return _NONE
     actions = parser._actions  # noqa: SLF001 - argparse has no public list of its actions
-    options = [action for action in actions if action.option_strings]
-    option = next((action for action in options if given[-1] in action.option_strings), None)
-    if option is not None and option.nargs != 0:
-        return _words([str(choice) for choice in option.choices or ()])
+    for action in actions:
+        if given[-1] in action.option_strings and action.nargs != 0:
+            return _words([*map(str, action.choices or ())])
     if word.startswith("-"):
-        return {_longest(action): action.help or "" for action in options}
+        return {_longest(action): action.help or "" for action in actions if action.option_strings}
     return _positional(given[0], actions, experiments)
 
 

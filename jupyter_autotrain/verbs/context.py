@@ -1,4 +1,4 @@
-"""What a verb runs with: the home, the environment, and how it prints, shows and evaluates."""
+"""The context that a verb runs with: the home, the variables, and how it prints, shows and evaluates."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.client import Experiment, experiments
 from jupyter_autotrain.client.lookup import find, listed
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.spec import Origin
 from jupyter_autotrain.store import offset_from_newest
-from jupyter_autotrain.terminal import printable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # planning is heavy and rarely needed

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import time
 
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.core.text_format import count, duration
 from jupyter_autotrain.verbs.context import CommandContext
+from jupyter_autotrain.verbs.warm import stop_warm
 from jupyter_autotrain.views.summary import headline, trial_table, warning_lines
 
 _PROGRESS_S = 10.0
@@ -67,18 +68,20 @@ class _Progress:
         if time.monotonic() < self._next_s:
             return
         self._next_s = time.monotonic() + _PROGRESS_S
-        counts = experiment.record.counts
-        ended = sum(many for state, many in counts.items() if state.is_final)
-        failed = counts.get(TrialState.FAILED, 0)
-        total = max(experiment.record.spec.trials, sum(counts.values()))
-        text = f"{ended} of {count(total, 'trial')} ended" + (f", {failed} failed" if failed else "")
+        record = experiment.record
+        failed = record.counts.get(TrialState.FAILED, 0)
+        total = max(record.spec.trials, sum(record.counts.values()))
+        text = f"{record.ended} of {count(total, 'trial')} ended" + (f", {failed} failed" if failed else "")
         if text != self._told:
             self._told = text
             self._command.write(f"{text}\n")
 
 
 def stop(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """End an experiment, or some of its trials, and print the receipt."""
+    """End an experiment, or some of its trials, and print the receipt; with `--warm` the warm processes."""
+    if arguments.warm:
+        stop_warm(command)
+        return
     experiment = command.find(arguments.experiment)
     command.write(f"{experiment.stop(arguments.trial)}\n")
 

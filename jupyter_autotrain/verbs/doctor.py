@@ -11,20 +11,22 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain import backends, manager
-from jupyter_autotrain.client import orphans, stray_trials
-from jupyter_autotrain.client.drafts import no_submitter
-from jupyter_autotrain.client.patience import LOOK_S, Patience
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.client import orphans, recovery
+from jupyter_autotrain.client.orphans import no_submitter
+from jupyter_autotrain.client.waiting import LOOK_S, PROBES_AT_ONCE, Patience
 from jupyter_autotrain.core.backend import BackendContext, Probe
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import LOCAL, Profile
-from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.core.text_format import count, first_of
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.store import Store
@@ -37,6 +39,7 @@ _OPTIONAL = {
     "nvidia-ml-py": "gpu",
     "jupyterlab": "lab",
 }
+_SHOWN = 5  # of many names
 _FREE_BYTES_WANTED = 1_000_000_000
 
 
@@ -72,7 +75,7 @@ def run_checks(home: Home, cwd: Path, environ: Mapping[str, str]) -> list[CheckR
     Args:
         home: The home of the experiments.
         cwd: The folder, whose profiles are checked.
-        environ: The environment, which leads to the user's profiles.
+        environ: The variables, which lead to the user's profiles.
     """
     context = backends.header_context(cwd, environ)
     profiles, faults = context.profiles()
@@ -125,11 +128,10 @@ def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
     with no_submitter(home) as alone:
         lost = orphans.without_row(home, store) if alone else []
     if left:
-        origins = ", ".join(sorted({leftover.origin for leftover in left}))
-        total = format_bytes(sum(leftover.size_bytes for leftover in left))
+        total, origins = orphans.summary(left)
         yield CheckResult("leftovers", False, f"{len(left)} ({total}): {origins}", "Run: %autotrain clean --yes")
     if lost:
-        names = ", ".join(folder.name for folder in lost[:5]) + (" ..." if len(lost) > 5 else "")
+        names = first_of([folder.name for folder in lost], _SHOWN)
         text = f"{count(len(lost), 'experiment')} of which only the files are left: {names}"
         by_hand = f"Take what you need out of {lost[0].parent}, then delete those folders."
         is_repairable = any(orphans.has_copy(home, folder) for folder in lost)
@@ -137,9 +139,9 @@ def _check_leftovers(home: Home, store: Store) -> Iterator[CheckResult]:
 
 
 def _check_strays(home: Home, store: Store) -> Iterator[CheckResult]:
-    strays = stray_trials.find(home, store)
+    strays = recovery.find(home, store)
     if strays:
-        named = ", ".join(map(str, strays[:5])) + (" ..." if len(strays) > 5 else "")
+        named = first_of([*map(str, strays)], _SHOWN)
         action = "Bring them back: %autotrain doctor --repair   Or end them: %autotrain doctor --stop-strays"
         yield CheckResult("stray trials", False, f"{len(strays)} running that belong to no experiment: {named}", action)
 
@@ -153,13 +155,18 @@ def _check_manager(home: Home) -> CheckResult:
     return CheckResult("manager", True, f"running, pid {status.pid}, {format_bytes(status.resident_bytes)}")
 
 
-def _check_backends(home: Home, profiles: Profiles) -> Iterator[CheckResult]:
-    for name in profiles.names():
+def _check_backends(home: Home, profiles: Profiles) -> list[CheckResult]:
+    """Check all backends at the same time: one that does not answer keeps no other waiting."""
+
+    def check(name: str) -> CheckResult:
         profile, faults = profiles.find(name)
         if profile is None:
-            yield CheckResult(f"backend {name}", False, "; ".join(str(fault) for fault in faults))
-        else:
-            yield _check_backend(home, profile, is_expected=name in profiles.definitions or name == LOCAL.profile.name)
+            return CheckResult(f"backend {name}", False, "; ".join(map(str, faults)))
+        return _check_backend(home, profile, is_expected=name in profiles.definitions or name == LOCAL.profile.name)
+
+    names = profiles.names()
+    with ThreadPoolExecutor(min(PROBES_AT_ONCE, len(names)), "probe") as threads:
+        return list(threads.map(check, names))
 
 
 def _check_backend(home: Home, profile: Profile, *, is_expected: bool) -> CheckResult:
@@ -177,13 +184,10 @@ def _check_backend(home: Home, profile: Profile, *, is_expected: bool) -> CheckR
 
 
 def _probe(profile: Profile, home: Home) -> tuple[Probe, str]:
-    """Whether a backend can be used from here, and how it keeps limits."""
-    backend = backends.create(profile, BackendContext(home))
-    try:
+    """Return whether a backend can be used from here, and how it keeps limits."""
+    with closing(backends.create(profile, BackendContext(home))) as backend:
         probe = backend.probe()
         return probe, backend.discover().limits if probe.usable else ""
-    finally:
-        backend.close()
 
 
 def _check_sidebar(environ: Mapping[str, str]) -> Iterator[CheckResult]:
@@ -211,4 +215,4 @@ def _check_packages() -> CheckResult:
         except importlib.metadata.PackageNotFoundError:
             missing.append(f"{package} (pip install 'jupyter-autotrain[{extra}]')")
     parts = [", ".join(found), f"not installed: {', '.join(missing)}" if missing else ""]
-    return CheckResult("optional packages", True, "; ".join(part for part in parts if part))
+    return CheckResult("optional packages", True, "; ".join(filter(None, parts)))

@@ -9,25 +9,28 @@ from dataclasses import dataclass
 
 from jupyter_autotrain import backends as backend_types
 from jupyter_autotrain import header
-from jupyter_autotrain.core.json import to_json
+from jupyter_autotrain.agent.json import to_json
 from jupyter_autotrain.core.table import Table
+from jupyter_autotrain.header.cell import Setting
 from jupyter_autotrain.verbs import doctor as checks
-from jupyter_autotrain.verbs.backend_checks import check as check_backend
+from jupyter_autotrain.verbs.backend_profiles import check as check_backend
 from jupyter_autotrain.verbs.backends import backends
+from jupyter_autotrain.verbs.clean import repair_store, stop_strays
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.verbs.repair import repair_store, stop_strays
+from jupyter_autotrain.verbs.results import write_json
+from jupyter_autotrain.verbs.warm import left_to_trials
 
 
 def why(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print one sentence per trial that waits or has failed."""
     experiment = command.find(arguments.experiment)
     reasons = experiment.why()
+    left = left_to_trials(command, experiment.id)
     if arguments.json:
-        write_json(command, reasons)
+        write_json(command, [*reasons, *left])
         return
     reasons = reasons or [f"{experiment.name} is {experiment.state}: no trial is waiting and none failed."]
-    command.present(Table([""], [(reason,) for reason in reasons]))
+    command.present(Table([""], [(reason,) for reason in [*reasons, *left]]))
 
 
 def check(command: CommandContext, arguments: argparse.Namespace) -> bool | None:
@@ -49,25 +52,26 @@ def check(command: CommandContext, arguments: argparse.Namespace) -> bool | None
 def config(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Print the value of a key and its origin; without a key, all values that are not defaults."""
     context = backend_types.header_context(command.cwd, command.environ)
-    keys = [arguments.explain] if arguments.explain else header.known_keys(context.schema)
-    settings = [header.explain(key, context) for key in keys]
-    if not arguments.explain:
-        settings = [setting for setting in settings if setting.origin != "default"]
+    settings = _settings(arguments.explain, context)
+    has_backends = arguments.explain in {None, "backend"}
     home = _shorten(str(command.home.root), command)
-    profiles = _profiles(context) if arguments.explain in {None, "backend"} else []
+    profiles = _profiles(context) if has_backends else []
     if arguments.json:
-        known = [to_json(profile) for profile in profiles]
-        write_json(command, {"home": home, "settings": [to_json(setting) for setting in settings], "backends": known})
+        write_json(command, {"home": home, "settings": to_json(settings), "backends": to_json(profiles)})
         return
-    if not arguments.explain:
-        command.write(f"home  {home}\n")
-    for setting in settings:
-        command.write(f"{setting}\n")
-    for profile in profiles:
-        hidden = f"; overrides {profile.hides}" if profile.hides else ""
-        command.write(f"backend {profile.name}: {profile.type} ({profile.origin}{hidden})\n")
-    for fault in context.profiles()[1] if arguments.explain in {None, "backend"} else []:
-        command.write(f"{fault}\n")
+    lines = [] if arguments.explain else [f"home  {home}"]
+    lines += map(str, [*settings, *profiles])
+    if has_backends:
+        lines += map(str, context.profiles()[1])
+    command.write("".join(f"{line}\n" for line in lines))
+
+
+def _settings(key: str | None, context: header.HeaderContext) -> list[Setting]:
+    """Return one setting, or without a key all that are no defaults."""
+    if key:
+        return [header.explain(key, context)]
+    settings = [header.explain(known, context) for known in header.known_keys(context.schema)]
+    return [setting for setting in settings if setting.origin != "default"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,10 @@ class _ProfileOrigin:
     type: str
     origin: str
     hides: str
+
+    def __str__(self) -> str:
+        hidden = f"; overrides {self.hides}" if self.hides else ""
+        return f"backend {self.name}: {self.type} ({self.origin}{hidden})"
 
 
 def _profiles(context: header.HeaderContext) -> list[_ProfileOrigin]:
@@ -111,13 +119,13 @@ def doctor(command: CommandContext, arguments: argparse.Namespace) -> bool | Non
     if arguments.stop_strays:
         return stop_strays(command)
     results = checks.run_checks(command.home, command.cwd, command.environ)
+    bad = sum(not result.good for result in results)
     if arguments.json:
-        write_json(command, [to_json(result) for result in results])
-        return all(result.good for result in results)
+        write_json(command, to_json(results))
+        return not bad
     for result in results:
         command.write(f"{result.mark:4}  {result.name}: {result.text}\n")
         if not result.good and result.action:
             command.write(f"      {result.action}\n")
-    bad = sum(not result.good for result in results)
     command.write("All checks passed.\n" if not bad else f"{bad} of {len(results)} checks need attention.\n")
     return not bad

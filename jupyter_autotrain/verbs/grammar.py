@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final, NoReturn
 
-from jupyter_autotrain.core.states import ExperimentState
+from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
 
 BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust", "trust-project")
@@ -43,7 +43,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def grammar() -> dict[str, argparse.ArgumentParser]:
-    """A parser for each verb, in the order that help lists them."""
+    """Return a parser for each verb, in the order that help lists them."""
     verbs: dict[str, argparse.ArgumentParser] = {}
 
     def add(name: str, text: str, *, about: str | None = None) -> _Parser:
@@ -62,6 +62,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     )
     stop = add("stop", "stop an experiment, and say which processes ended", about="?")
     stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
+    stop.add_argument("--warm", action="store_true", help="end the processes that trials of this machine begin from")
     add("retry", "run the failed trials again", about="?")
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
@@ -96,6 +97,14 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     doctor.add_argument("--repair", action="store_true", help="rebuild a damaged or lost store from what can be read")
     doctor.add_argument("--stop-strays", action="store_true", help="end running trials that belong to no experiment")
     _add_clean(add("clean", "delete finished experiments from disk"))
+    importing = add("import", "run an experiment file of NNI, with its trial code as it is")
+    importing.add_argument("file", metavar="FILE", help="the experiment's YAML file")
+    importing.add_argument("--name", metavar="NAME", help="the experiment's name (default: the file's)")
+    importing.add_argument("--backend", metavar="NAME", help="where it runs (default: what the file says)")
+    importing.add_argument("--trials", metavar="N", help="how many trials (default: what the file says)")
+    calibrate = add("calibrate", "measure at a place what the planner's constants stand for, in about a minute")
+    calibrate.add_argument("--backend", default="local", metavar="NAME", help="the place (default: local)")
+    calibrate.add_argument("--workers", type=int, metavar="N", help="the most ranks that are measured")
     _add_plan(add("plan", "find the best split of a model over a cluster"))
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
@@ -141,6 +150,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--search", default="dynamic_programming", help="dynamic_programming, recursive_programming")
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
+    plan.add_argument("--simplicity", type=float, metavar="SHARE", help="of the step time given up for a simpler plan")
 
 
 def _add_ls(ls: argparse.ArgumentParser) -> None:
@@ -149,6 +159,7 @@ def _add_ls(ls: argparse.ArgumentParser) -> None:
     states = [state.lower() for state in ExperimentState]
     ls.add_argument("--state", action="append", choices=states, metavar="STATE", help=f"one of: {', '.join(states)}")
     ls.add_argument("--backend", help="only those of this backend")
+    ls.add_argument("--warm", action="store_true", help="list the processes that trials of this machine begin from")
 
 
 def _add_logs(logs: argparse.ArgumentParser) -> None:

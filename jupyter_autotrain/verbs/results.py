@@ -1,18 +1,95 @@
-"""Verbs that give results: `best`, `compare`, `load`."""
+"""Verbs that show experiments and give results: `ls`, `status`, `show`, `attach`, `best`, `compare`, `load`."""
 
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Sequence
+from fnmatch import fnmatch
+from typing import Final
 
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.client.trial_selection import trial_or_best
+from jupyter_autotrain.client.experiment_files import trial_or_best
+from jupyter_autotrain.core.clock import BootTime
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.table import Table
-from jupyter_autotrain.core.text_format import number, parameter, parameters
+from jupyter_autotrain.core.text_format import duration, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.json_output import write_json
-from jupyter_autotrain.views.best import value_text
-from jupyter_autotrain.views.json_objects import experiment_json, trial_json
+from jupyter_autotrain.verbs.warm import listed, show_warm, warm_json
+from jupyter_autotrain.views.json_objects import experiment_json, strict, trial_json
+from jupyter_autotrain.views.summary import parameter_names, value_text
+
+_BAD: Final = (TrialState.FAILED, TrialState.LOST)
+
+
+def write_json(command: CommandContext, value: JsonValue) -> None:
+    """Print a value as strict JSON; infinities and NaN become strings, which every reader takes."""
+    command.write(json.dumps(strict(value), indent=2, allow_nan=False) + "\n")
+
+
+def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """List experiments, newest first, and print how many more there are; with `--warm` the warm processes."""
+    if arguments.warm and arguments.json:
+        write_json(command, [warm_json(entry) for entry in listed(command)])
+        return
+    if arguments.warm:
+        show_warm(command)
+        return
+    found = [(experiment, record) for experiment, record in command.listed() if _matches(record, arguments)]
+    shown = found[: arguments.number]
+    if arguments.json:
+        write_json(command, [experiment_json(*pair) for pair in shown])
+        return
+    if not found:
+        command.write(_no_match(command))
+        return
+    heads = ("name", "state", "trials", "best", "started", "took", "backend")
+    left = len(found) - len(shown)
+    more = f"... and {left} more (all of them: %autotrain ls -n {len(found)})" if left else ""
+    command.present(Table(heads, [_row(command, *pair) for pair in shown], more=more))
+
+
+def _matches(record: ExperimentRecord, arguments: argparse.Namespace) -> bool:
+    named = not arguments.pattern or any(fnmatch(record.label, f"{pattern}*") for pattern in arguments.pattern)
+    in_state = not arguments.state or record.state.lower() in arguments.state
+    backends = [choice.profile.name for choice in record.spec.backends]
+    return named and in_state and (arguments.backend is None or arguments.backend in backends)
+
+
+def _no_match(command: CommandContext) -> str:
+    if command.listed():
+        return "No experiment matches. All of them: %autotrain ls\n"
+    return "No experiments yet. Put %%autotrain on the first line of a cell and run it.\n"
+
+
+def _row(command: CommandContext, experiment: Experiment, record: ExperimentRecord) -> tuple[str, ...]:
+    bad = [f"{record.counts[state]} {state.lower()}" for state in _BAD if record.counts.get(state)]
+    failed = f" ({', '.join(bad)})" if bad else ""
+    now_s = record.now_s(command.now(), BootTime.now())
+    objective = record.spec.objective
+    best = experiment.best if objective else None
+    return (
+        record.label,
+        str(record.state),
+        f"{record.ended}/{record.spec.trials}{failed}",
+        f"{objective.label} {value_text(best)}" if objective and best else "-",
+        f"{duration(max(0.0, now_s - record.created_s))} ago",
+        duration(record.took_s(now_s)),
+        record.spec.backend_names,
+    )
+
+
+def show(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """Show one experiment again, from the store."""
+    experiment = command.find(arguments.experiment)
+    if not arguments.json:
+        command.show(experiment)
+        return
+    trials: list[JsonValue] = [*map(trial_json, experiment.trials)]
+    write_json(command, {**experiment_json(experiment, experiment.record), "trials": trials})
 
 
 def best(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -45,27 +122,24 @@ def _no_best(experiment: Experiment, metric: str) -> str:
 
 def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Put experiments side by side: objective, best value, its parameters."""
-    found = [command.find(reference) for reference in arguments.experiment]
+    found = [*map(command.find, arguments.experiment)]
     if arguments.json:
         write_json(command, [experiment_json(experiment, experiment.record) for experiment in found])
         return
     bests = [experiment.best for experiment in found]
-    names = list(dict.fromkeys(name for trial in bests if trial for name in trial.params))
-    rows = []
-    for experiment, trial in zip(found, bests, strict=True):
-        objective = experiment.record.spec.objective
-        values = [parameter(trial.params.get(name, "-")) if trial else "-" for name in names]
-        rows.append(
-            [
-                experiment.name,
-                str(experiment.state),
-                str(len(experiment.trials)),
-                f"{objective.direction} {objective.label}" if objective else "-",
-                value_text(trial) if trial else "-",
-                *values,
-            ]
-        )
+    names = parameter_names(filter(None, bests))
+    rows = [_compared(experiment, trial, names) for experiment, trial in zip(found, bests, strict=True)]
     command.present(Table(["name", "state", "trials", "objective", "best", *names], rows))
+
+
+def _compared(experiment: Experiment, best: TrialRecord | None, names: Sequence[str]) -> list[str]:
+    """Return an experiment as a row: its objective, its best value and the parameters of that."""
+    objective = experiment.record.spec.objective
+    aim = f"{objective.direction} {objective.label}" if objective else "-"
+    row = [experiment.name, str(experiment.state), str(len(experiment.trials)), aim]
+    if best is None:
+        return [*row, "-", *["-"] * len(names)]
+    return [*row, value_text(best), *(parameter(best.params.get(name, "-")) for name in names)]
 
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.grammar import grammar
@@ -20,20 +20,20 @@ Verb: TypeAlias = Callable[[CommandContext, argparse.Namespace], bool | None]
 # The function of each verb. Its module is imported when it is used: `ls` needs neither header nor capture.
 _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "ls": "listing:ls",
-        "status": "listing:ls",
-        "show": "listing:show",
-        "attach": "listing:show",
-        "logs": "logs:logs",
+        "ls": "results:ls",
+        "status": "results:ls",
+        "show": "results:show",
+        "attach": "results:show",
+        "logs": "outputs:logs",
         "wait": "control:wait",
         "stop": "control:stop",
         "retry": "control:retry",
         "clean": "clean:clean",
         "best": "results:best",
         "compare": "results:compare",
-        "export": "exporting:export",
+        "export": "outputs:export",
         "load": "results:load",
-        "pull": "pulling:pull",
+        "pull": "outputs:pull",
         "why": "explain:why",
         "check": "explain:check",
         "backends": "backends:backends",
@@ -41,10 +41,13 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "help": "help:help_text",
         "schema": "explain:schema",
         "doctor": "explain:doctor",
+        "import": "importing:import_experiment",
         "plan": "plan:plan",
+        "calibrate": "plan:calibrate",
     }
 )
 VERBS: Final = tuple(_FUNCTIONS)
+_HELP = frozenset({"-h", "--help"})
 
 
 def run(arguments: Sequence[str], command: CommandContext) -> bool:
@@ -56,10 +59,18 @@ def run(arguments: Sequence[str], command: CommandContext) -> bool:
     Raises:
         AutotrainError: For an unknown verb or bad arguments, with the nearest match; and whatever the verb raises.
     """
-    words = list(arguments) or ["ls"]
+    verb, *words = _checked(list(arguments) or ["ls"])
+    known = _parsed(verb, words)
+    if getattr(known, "json", False):
+        command = replace(command, note=str)
+    return _function(verb)(command, known) is not False
+
+
+def _checked(words: list[str]) -> list[str]:
+    """Return a known verb and its arguments; `--help` anywhere becomes the verb `help`."""
     if half := next((word for word in words if not _is_whole(word)), None):
         raise AutotrainError(f"%autotrain: {half!r} holds half a character.", "Whole characters.", "Write it again.")
-    if words[0] in {"-h", "--help"}:
+    if words[0] in _HELP:
         words[0] = "help"
     if words[0] not in VERBS:
         near = closest_match(words[0], VERBS)
@@ -69,18 +80,19 @@ def run(arguments: Sequence[str], command: CommandContext) -> bool:
             f"Expected one of: {', '.join(VERBS)}.{guess}",
             "See: %autotrain help",
         )
-    if {"-h", "--help"} & set(words[1:]):
-        words = ["help", words[0]]
-    # `-1` names the newest experiment; argparse takes it for a flag.
-    words = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
-    known = grammar()[words[0]].parse_intermixed_args(words[1:])
-    if isinstance(getattr(known, "experiment", None), str):
-        known.experiment = known.experiment.lstrip("\0")
-    elif getattr(known, "experiment", None):
-        known.experiment = [word.lstrip("\0") for word in known.experiment]
-    if getattr(known, "json", False):
-        command = replace(command, note=str)
-    return _function(words[0])(command, known) is not False
+    return ["help", words[0]] if _HELP & set(words[1:]) else words
+
+
+def _parsed(verb: str, words: Sequence[str]) -> argparse.Namespace:
+    """Parse a verb's arguments; `-1` names the newest experiment, which argparse would take for a flag."""
+    guarded = [f"\0{word}" if word.startswith("-") and word[1:].isdigit() else word for word in words]
+    known = grammar()[verb].parse_intermixed_args(guarded)
+    experiment = getattr(known, "experiment", None)
+    if isinstance(experiment, str):
+        known.experiment = experiment.lstrip("\0")
+    elif experiment:
+        known.experiment = [word.lstrip("\0") for word in experiment]
+    return known
 
 
 def _is_whole(word: str) -> bool:

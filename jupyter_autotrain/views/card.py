@@ -11,20 +11,20 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.core.notes import summarize_warnings
+from jupyter_autotrain.core.objective import ranked
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.terminal import printable
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.card_content import CardContent
 from jupyter_autotrain.views.card_html import IMAGES, html
-from jupyter_autotrain.views.run_json import LIMIT_BYTES as RUN_LIMIT_BYTES
-from jupyter_autotrain.views.run_json import MIME_TYPE, run_json
+from jupyter_autotrain.views.json_objects import LIMIT_BYTES as RUN_LIMIT_BYTES
+from jupyter_autotrain.views.json_objects import MIME_TYPE, run_json
 from jupyter_autotrain.views.series import objective_first
 
 LIMIT_BYTES: Final = 49_000  # a cell may store 50 kB, what surrounds the card included
@@ -47,7 +47,7 @@ class Card:
         return len(self.text.encode()) + len(self.html.encode()) + run_bytes
 
     def mime_bundle(self) -> dict[str, JsonValue]:
-        """The forms by MIME type."""
+        """Return the forms by MIME type."""
         bundle: dict[str, JsonValue] = {"text/plain": self.text, "text/html": self.html}
         if self.run:
             bundle[MIME_TYPE] = self.run
@@ -65,14 +65,14 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
     """
     trials = ranked(record.spec.objective, store.trials(record.id))
     notes = store.notes(record.id)
-    pictures = trial_pictures.newest(notes, [trial.number for trial in trials]) if home else []
     content = CardContent(
         record,
         trials,
         record.now_s(time.time(), BootTime.now()) if now_s is None else now_s,
         [*(f"{node}." for node in store.unreachable_nodes(record.id)), *summarize_warnings(notes, _WARNINGS)],
-        pictures,
     )
+    pictures = trial_pictures.newest(notes, content.order) if home else []
+    content = replace(content, pictures=pictures)
     metrics = objective_first(record.spec, store.metric_names(record.id))[:_PANELS]
     curves = {name: store.series(record.id, name) for name in metrics}
     made = Card(printable(content.text()), html(content, curves))
@@ -84,5 +84,5 @@ def card(store: Store, record: ExperimentRecord, now_s: float | None = None, hom
 
 
 def mime_bundle(experiment: Experiment) -> dict[str, JsonValue]:
-    """The run card by MIME type."""
+    """Return the run card by MIME type."""
     return card(experiment.store, experiment.record, home=experiment.home).mime_bundle()

@@ -1,4 +1,4 @@
-"""What a run card says, before it becomes text or HTML: bounded, without paths of this machine."""
+"""The content of a run card before it becomes text or HTML: bounded, without paths of this machine."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.core.pictures import Picture
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.notes import Picture
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, placement_labels
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
-from jupyter_autotrain.views.best import best_text
+from jupyter_autotrain.views.summary import best_text
 
 _ROWS = 10
 _FAILED_ROWS = 2
@@ -42,50 +42,55 @@ class CardContent:
         return cut(self.record.label, 80)
 
     @property
+    def order(self) -> list[int]:
+        """The numbers of its trials, best first."""
+        return [trial.number for trial in self.trials]
+
+    @property
     def objective(self) -> str:
-        """What the value of a trial is called; "" without an objective."""
+        """The name of the value of a trial; "" without an objective."""
         return cut(self.record.spec.objective.label, 40) if self.record.spec.objective else ""
 
     @property
     def reason(self) -> str:
-        """Why the experiment ended before its trials were used up, and what was lost."""
+        """The reason why the experiment ended before its trials were used up, and what was lost."""
         return cut(without_paths(self.record.remark), 200)
 
     @property
     def warnings(self) -> list[str]:
-        """What trials warned of, cut to a line each."""
+        """The warnings of trials, cut to a line each."""
         return [cut(without_paths(text), 200) for text in self.trial_warnings]
 
     @property
     def show_command(self) -> str:
-        """What shows the live view again."""
+        """The command that shows the live view again."""
         return f"%autotrain show {self.name}"
 
     @property
     def trials_left_out(self) -> str:
-        """How many trials have no row."""
+        """The number of trials without a row, as text; "" when each has one."""
         left = len(self.trials) - _ROWS
         return f"and {count(left, 'more trial')}" if left > 0 else ""
 
     @property
     def pictures_text(self) -> str:
-        """How many pictures there are, and how to get them; "" without any."""
+        """The number of pictures, and the way to get them; "" without any."""
         if not self.pictures:
             return ""
         newest = self.pictures[0].title
         return f"{count(len(self.pictures), 'picture')}, the newest of {newest}: %autotrain pull {self.name}"
 
     def progress(self) -> str:
-        """How many trials have ended and failed, how long it took, and where."""
+        """Return how many trials have ended and failed, how long it took, and where it ran."""
         ended = sum(trial.state.is_final for trial in self.trials)
         failed = sum(trial.state is TrialState.FAILED for trial in self.trials)
         total = max(self.record.spec.trials, len(self.trials))
         took = duration(self.record.took_s(self.now_s))
         parts = [f"{ended} of {count(total, 'trial')} ended", f"{failed} failed" if failed else ""]
-        return " · ".join(part for part in [*parts, took, self.record.spec.backend_names] if part)
+        return " · ".join(filter(None, [*parts, took, self.record.spec.backend_names]))
 
     def best(self) -> str:
-        """The best trial with its parameters; "" without any value."""
+        """Return the best trial with its parameters; "" without any value."""
         objective = self.record.spec.objective
         if objective is None or not self.trials or self.trials[0].value is None:
             return ""
@@ -94,11 +99,14 @@ class CardContent:
         return f"Best {best_text(objective, best)}{params}"
 
     def heads(self) -> tuple[str, ...]:
-        """The heads of the columns of `rows`; that of the value is "" without an objective."""
+        """Return the heads of the columns of `rows`; that of the value is "" without an objective."""
         return ("trial", "state", self.objective, "time", "runs on", "parameters", "reason")
 
     def rows(self) -> list[tuple[str, ...]]:
-        """The best trials, and room for failures: why a trial failed is worth more than the tenth best value."""
+        """Return the rows of the best trials, with room for failures.
+
+        The reason of a failure is worth more than the tenth best value.
+        """
         failed = [trial for trial in self.trials[_ROWS - _FAILED_ROWS :] if trial.state is TrialState.FAILED]
         kept = failed[:_FAILED_ROWS]
         labels = placement_labels(self.trials)
@@ -117,7 +125,7 @@ class CardContent:
         )
 
     def text(self) -> str:
-        """The card as text."""
+        """Return the card as text."""
         lines = [f"{self.name}  {self.record.state}  {self.progress()}", self.best(), self.reason]
         rows = self.rows()
         below = [
@@ -131,7 +139,7 @@ class CardContent:
 
 
 def without_paths(text: str) -> str:
-    """The text with each path that has folders cut to its last part."""
+    """Return the text with each path that has folders cut to its last part."""
     return _PATH.sub("…/", text)
 
 

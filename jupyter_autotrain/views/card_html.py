@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
+from itertools import compress
 from typing import Final
 
 from jupyter_autotrain.core.spec import Bundle
@@ -26,7 +27,7 @@ _COLORS: Final = {"SUCCEEDED": "#1b9e77", "FAILED": "#d1495b", "CANCELLED": _GRE
 
 
 def html(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) -> str:
-    """The card as HTML, with a panel for each metric in `curves`."""
+    """Return the card as HTML, with a panel for each metric in `curves`."""
     color = _COLORS.get(content.record.state, _GREY)
     badge = f'<b style="font-weight:600"><span style="color:{color}">●</span> {content.record.state}</b>'
     parts = [
@@ -44,22 +45,21 @@ def html(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) -> s
 
 
 def _chart(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) -> str:
-    order = [trial.number for trial in content.trials]
+    order = content.order
     width = _WIDTH / min(max(len(curves), 2), _PANELS_WIDE)
     budget = _POINTS // len(curves)
-    panels = [
-        svg.chart(name, _plot_curves(series, order, budget), i * width, width, _HEIGHT)
-        for i, (name, series) in enumerate(curves.items())
-    ]
+    panels: list[str] = []
+    for name, series in curves.items():
+        panels.append(svg.chart(name, _plot_curves(series, order, budget), len(panels) * width, width, _HEIGHT))
     names = ", ".join(cut(name, 40) for name in curves)
     label = f"Curves of {names} of {len(order)} trials. {content.best()}"
     return svg.document(panels, width * len(curves), _HEIGHT, label)
 
 
 def _plot_curves(series: Mapping[int, Columns], order: Sequence[int], most_points: int) -> list[svg.PlotCurve]:
-    shown = [trial for trial in order if trial in series][:_CURVES]
+    shown = sampled(series, order, _CURVES, most_points)
     curves = []
-    for rank, (trial, steps, values) in enumerate(sampled(series, shown, most_points)):
+    for rank, (trial, steps, values) in enumerate(shown):
         curve = svg.PlotCurve(steps, values, svg.color_of(trial), dash=svg.dash_of(trial), label=str(trial))
         curves.append(_weighted(curve, rank, len(shown)))
     # The best lies on top.
@@ -78,19 +78,20 @@ def _table(content: CardContent) -> str:
         return ""
     # Reasons are sentences: below the table they leave its rows one line high.
     heads = content.heads()[:-1]
-    filled = {i for row in rows for i, text in enumerate(row) if text}
-    columns = [i for i, head in enumerate(heads) if head and i in filled]
-    head = _table_row('th scope="col"', [heads[i] for i in columns])
+    *columns, _ = zip(*rows, strict=True)
+    is_shown = [bool(head) and any(texts) for head, texts in zip(heads, columns, strict=True)]
+    head = _table_row('th scope="col"', compress(heads, is_shown))
     body = ""
-    for row in rows:
-        body += _table_row("td", [row[i] for i in columns])
+    reasons = ""
+    for number, state, *texts, reason in rows:
+        body += _table_row("td", compress((number, state, *texts), is_shown))
+        reasons += _paragraph(f"Trial {number} {state.lower()}: {reason}") if reason else ""
     style = "border-collapse:collapse;font:inherit;color:inherit"
     table = f'<table style="{style}"><thead>{head}</thead><tbody>{body}</tbody></table>'
-    reasons = [_paragraph(f"Trial {row[0]} {row[1].lower()}: {row[-1]}") for row in rows if row[-1]]
-    return f"{table}{_paragraph(content.trials_left_out)}{''.join(reasons)}"
+    return f"{table}{_paragraph(content.trials_left_out)}{reasons}"
 
 
-def _table_row(tag: str, texts: Sequence[str]) -> str:
+def _table_row(tag: str, texts: Iterable[str]) -> str:
     end = tag.partition(" ")[0]
     cells = [f'<{tag} style="text-align:left;padding:2px 10px 2px 0">{escape(text)}</{end}>' for text in texts]
     return f"<tr>{''.join(cells)}</tr>"

@@ -7,19 +7,19 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
-from jupyter_autotrain.core import ranking
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.origin import Origin
+from jupyter_autotrain.core.objective import Direction, Objective, best_of
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.states import ExperimentState, TrialState
+from jupyter_autotrain.core.spec import Origin
 from jupyter_autotrain.store import Annotation, ListedExperiment, Store, TrialValue
-from jupyter_autotrain.views.curves import sparkline
-from jupyter_autotrain.views.eta import eta_s
+from jupyter_autotrain.views.series import sparkline
+from jupyter_autotrain.views.summary import eta_s
 
 GROUPS: Final[Mapping[ExperimentState, str]] = MappingProxyType(
     {
@@ -37,7 +37,7 @@ _NO_ANNOTATION: Final = Annotation()
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """Which experiments are wanted, in which order; "" and None mean any.
+    """The wanted experiments and their order; "" and None mean any.
 
     Attributes:
         text: Part of a name, tag, note or notebook.
@@ -74,7 +74,9 @@ class _Row:
 
 
 def experiments_json(store: Store, query: ListQuery) -> JsonObject:
-    """A page of the experiments that fit; `total` and `groups` (how many are running, queued, done) count all of them.
+    """Return a page of the experiments that fit.
+
+    `total` and `groups` (how many are running, queued, done) count all of them.
 
     `notebooks` counts those of each notebook in the page. `tags`, `places` and `metrics` are those of the whole home.
     `last_change_id` was read before the rest: changes above it may not be in it.
@@ -92,13 +94,23 @@ def experiments_json(store: Store, query: ListQuery) -> JsonObject:
         "total": len(chosen),
         "groups": groups,
         "notebooks": _notebook_counts(chosen, page),
-        "tags": sorted({tag for row in present for tag in row.annotation.tags}),
-        "places": sorted({place for row in present for place in row.experiment.places}),
-        "metrics": sorted({row.experiment.metric for row in present} - {""}),
+        **_choices(present),
         "last_change_id": last_change_id,
         "now_s": time.time(),
         "experiments": _items(store, page),
     }
+
+
+def _choices(rows: Sequence[_Row]) -> JsonObject:
+    """Return the tags, places and metrics that a list can be filtered by."""
+    tags: set[str] = set()
+    places: set[str] = set()
+    metrics: set[str] = set()
+    for row in rows:
+        tags.update(row.annotation.tags)
+        places.update(row.experiment.places)
+        metrics.add(row.experiment.metric)
+    return {"tags": sorted(tags), "places": sorted(places), "metrics": sorted(metrics - {""})}
 
 
 def _notebook_counts(rows: Sequence[_Row], page: Sequence[_Row]) -> JsonObject:
@@ -114,13 +126,16 @@ def _items(store: Store, page: Sequence[_Row]) -> list[JsonValue]:
 
 
 def experiment_json(store: Store, record: ExperimentRecord) -> JsonObject:
-    """One experiment as the list has it."""
+    """Return one experiment as the list has it."""
     annotation = store.annotations().get(record.id, _NO_ANNOTATION)
     return _item(store, record, annotation, store.trial_values([record.id])[record.id])
 
 
 def notebooks_json(store: Store) -> list[JsonValue]:
-    """The notebooks that experiments were submitted from, the newest first, with how many there are of each."""
+    """Return the notebooks that experiments were submitted from, the newest first.
+
+    Each comes with the number of its experiments.
+    """
     found: dict[str, dict[str, JsonValue]] = {}
     counts: Counter[str] = Counter()
     unfinished: Counter[str] = Counter()
@@ -129,10 +144,9 @@ def notebooks_json(store: Store) -> list[JsonValue]:
         counts[notebook] += 1
         unfinished[notebook] += not experiment.state.is_final
         found.setdefault(notebook, {"label": Origin(notebook).label, "newest_s": experiment.created_s})
-    return [
-        {"notebook": notebook, **newest, "experiments": counts[notebook], "unfinished": unfinished[notebook]}
-        for notebook, newest in found.items()
-    ]
+    for notebook, row in found.items():
+        row |= {"notebook": notebook, "experiments": counts[notebook], "unfinished": unfinished[notebook]}
+    return [*found.values()]
 
 
 def _rows(store: Store) -> list[_Row]:
@@ -142,8 +156,7 @@ def _rows(store: Store) -> list[_Row]:
 
 def _fitting(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
     reported = store.reported(query.metric) if query.metric else set()
-    fitting = [row for row in rows if _fits(row, query, reported)]
-    return [row for row in fitting if _has_text(row, query.text)] if query.text else fitting
+    return [row for row in rows if _fits(row, query, reported) and _has_text(row, query.text)]
 
 
 def _fits(row: _Row, query: ListQuery, reported: set[str]) -> bool:
@@ -154,22 +167,34 @@ def _fits(row: _Row, query: ListQuery, reported: set[str]) -> bool:
         and (not query.tag or query.tag in row.annotation.tags)
         and (not query.place or query.place in experiment.places)
         and (query.metric in {"", experiment.metric} or experiment.id in reported)
-        and (query.since_s is None or experiment.created_s >= query.since_s)
-        and (query.until_s is None or experiment.created_s < query.until_s)
+        and _is_in_time(experiment, query)
     )
 
 
+def _is_in_time(experiment: ListedExperiment, query: ListQuery) -> bool:
+    if query.since_s is not None and experiment.created_s < query.since_s:
+        return False
+    return query.until_s is None or experiment.created_s < query.until_s
+
+
 def _has_text(row: _Row, text: str) -> bool:
+    if not text:
+        return True
     searched = (row.experiment.label, Origin(row.experiment.notebook).label, row.annotation.note, *row.annotation.tags)
     return text.casefold() in "\n".join(searched).casefold()
 
 
 def _sorted(store: Store, rows: Sequence[_Row], query: ListQuery) -> list[_Row]:
-    """The rows in the wanted order; those without a value of it are last either way."""
-    keyed = list(zip(_keys(store, rows, query.sort), rows, strict=True))
-    known = [pair for pair in keyed if pair[0] not in {None, ""}]
-    known.sort(key=lambda pair: pair[0], reverse=query.is_descending)  # type: ignore[arg-type, return-value] # all of one type
-    return [row for _, row in known] + [row for value, row in keyed if value in {None, ""}]
+    """Return the rows in the wanted order; those without a value of it are last either way."""
+    known: list[tuple[Any, _Row]] = []  # the values are of one type
+    unknown: list[_Row] = []
+    for value, row in zip(_keys(store, rows, query.sort), rows, strict=True):
+        if value in {None, ""}:
+            unknown.append(row)
+        else:
+            known.append((value, row))
+    known.sort(key=itemgetter(0), reverse=query.is_descending)
+    return [*map(itemgetter(1), known), *unknown]
 
 
 def _keys(store: Store, rows: Sequence[_Row], sort: str) -> list[str | float | None]:
@@ -180,7 +205,7 @@ def _keys(store: Store, rows: Sequence[_Row], sort: str) -> list[str | float | N
 
 
 def _goodness(experiment: ListedExperiment, ranges: Mapping[str, tuple[float, float]]) -> float | None:
-    """Greater is better, whichever way the objective points."""
+    """Return a number that is greater for a better experiment, whichever way its objective points."""
     if not experiment.metric or experiment.id not in ranges:
         return None
     least, greatest = ranges[experiment.id]
@@ -188,7 +213,7 @@ def _goodness(experiment: ListedExperiment, ranges: Mapping[str, tuple[float, fl
 
 
 def _natural(text: str) -> str:
-    """A text by which `run-9` comes before `run-10`."""
+    """Return a sort key of a text by which `run-9` comes before `run-10`."""
     return re.sub(r"\d+", lambda number: number[0].zfill(12), text.casefold())
 
 
@@ -216,7 +241,7 @@ _SORT_KEYS: Final[Mapping[str, _SortKey]] = MappingProxyType(
 
 def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values: Sequence[TrialValue]) -> JsonObject:
     now_s = record.now_s(time.time(), BootTime.now())
-    best = ranking.best(record.spec.objective, values)
+    best = best_of(record.spec.objective, values)
     times = [] if record.state.is_final else store.trial_times(record.id)
     return {
         "id": record.id,
@@ -232,7 +257,7 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "objective": _objective(record.spec.objective),
         "best": None if best is None else {"trial": best.number, "value": best.value},
         "trials": max(record.spec.trials, sum(record.counts.values())),
-        "counts": {state.value: many for state, many in record.counts.items()},
+        "counts": record.counts_json,
         "sparkline": sparkline(store, record, values),
         "created_s": record.created_s,
         "begun_s": record.begun_s,
@@ -243,7 +268,7 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
 
 
 def _failure(store: Store, record: ExperimentRecord) -> str:
-    """Why the first of its failed trials has failed, of an experiment that failed for no reason of its own."""
+    """Return the reason of the first failed trial, for an experiment that failed for no reason of its own."""
     if record.state is not ExperimentState.FAILED:
         return ""
     failed = store.first_trial(record.id, TrialState.FAILED)

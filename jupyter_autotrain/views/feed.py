@@ -1,4 +1,4 @@
-"""From the store to a live view: the whole state, or what changed since the frame before.
+"""The way from the store to a live view: the whole state, or what changed since the frame before.
 
 A frame is a JSON object and three byte columns. Rows of a series (one metric of one attempt of a trial) are counted
 from 0; each block names the row it begins with, so a view drops what it has and detects what it missed.
@@ -18,21 +18,20 @@ steps, values, times (seconds since the epoch): float64 of all blocks, one after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final
 
-from jupyter_autotrain.core import ranking
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.core.notes import summarize_warnings
+from jupyter_autotrain.core.objective import best_of
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord, placement_labels
-from jupyter_autotrain.core.trial_warnings import summarize_warnings
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views import trial_pictures
-from jupyter_autotrain.views.eta import eta_s
 from jupyter_autotrain.views.json_objects import strict, trial_json
 from jupyter_autotrain.views.series import SeriesBlock, SeriesKey, blocks
+from jupyter_autotrain.views.summary import eta_s
 
 _WARNINGS: Final = 10
 _TRIAL_FIELDS: Final = ("number", "state", "params", "value", "attempt", "started_s", "ended_s", "reason")
@@ -55,7 +54,7 @@ class FeedFrame:
 
 
 class Feed:
-    """Follows one experiment for one view; each row, trial and note is given once.
+    """The changes of one experiment for one view; each row, trial and note is given once.
 
     Args:
         store: The store.
@@ -77,7 +76,7 @@ class Feed:
         self.seq = 0
 
     def delta(self, now_s: float) -> FeedFrame:
-        """What is new since the last call; the first call gives everything."""
+        """Return the news since the last call; the first call gives everything."""
         # The state is read first: when it is final, everything read after it is complete.
         record = self._store.experiment(self._id)
         trials = self._store.trials(self._id)
@@ -101,7 +100,7 @@ class Feed:
         return is_moved or self._trials.get(trial.number) != trial
 
     def _changed_notes(self, *, is_final: bool) -> dict[str, JsonValue]:
-        """What trials warn of and have displayed, when that has changed."""
+        """Return the warnings and the pictures of trials, each when it has changed."""
         fresh = self._store.notes(self._id, self._last_note_id)
         unreachable = [f"{node}." for node in self._store.unreachable_nodes(self._id)]
         if not is_final and (fault := self._manager_fault()):
@@ -121,24 +120,25 @@ class Feed:
 def snapshot(
     store: Store, experiment_id: str, now_s: float, seq: int = 0, manager_fault: Callable[[], str] = str
 ) -> FeedFrame:
-    """The whole state, as the first delta of a fresh feed; `seq` is that of the feed that continues it."""
+    """Return the whole state, as the first delta of a fresh feed.
+
+    `seq` is that of the feed that continues it.
+    """
     whole = Feed(store, experiment_id, manager_fault).delta(now_s)
     return FeedFrame({**whole.content, "seq": seq}, whole.steps, whole.values, whole.times, whole.ended)
 
 
 def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], ended: ExperimentRecord | None) -> FeedFrame:
-    series: list[JsonValue] = [[*key, block.first, block.rows] for key, block in found.items()]
-    return FeedFrame(
-        {**content, "series": series},
-        _joined(block.steps for block in found.values()),
-        _joined(block.values for block in found.values()),
-        _joined(block.times for block in found.values()),
-        ended,
-    )
-
-
-def _joined(columns: Iterable[Sequence[bytes]]) -> bytes:
-    return b"".join(chain.from_iterable(columns))
+    series: list[JsonValue] = []
+    steps: list[bytes] = []
+    values: list[bytes] = []
+    times: list[bytes] = []
+    for key, block in found.items():
+        series.append([*key, block.first, block.rows])
+        steps += block.steps
+        values += block.values
+        times += block.times
+    return FeedFrame({**content, "series": series}, b"".join(steps), b"".join(values), b"".join(times), ended)
 
 
 def _trial_json(trial: TrialRecord, runs_on: str) -> JsonValue:
@@ -147,7 +147,7 @@ def _trial_json(trial: TrialRecord, runs_on: str) -> JsonValue:
 
 def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> JsonObject:
     objective = record.spec.objective
-    best = ranking.best(objective, trials)
+    best = best_of(objective, trials)
     return {
         "id": record.id,
         "name": record.label,

@@ -1,4 +1,4 @@
-"""What a view asks about the log of a trial, checked, and the answers that need no following."""
+"""The requests of a view about the log of a trial, checked, and the answers that need no following."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.views.log_search import MOST_CHARACTERS, NOTHING_FOUND, search_json
 from jupyter_autotrain.views.log_window import file_name
 
@@ -20,7 +20,7 @@ _MOST_FILE_BYTES: Final = 16_000_000  # of a message to a page
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """Which log: `attempt` as it was asked, 0 for the present one, which is `found_attempt`.
+    """The log that is asked for: `attempt` as it was asked, 0 for the present one, which is `found_attempt`.
 
     `label` is the experiment's.
     """
@@ -40,12 +40,12 @@ class LogRequest:
 
     @property
     def path(self) -> Path:
-        """Where it lies."""
+        """The path of the stream's file."""
         return self.directory / self.name
 
     @property
     def json(self) -> JsonObject:
-        """What each answer repeats."""
+        """The members that each answer repeats."""
         return {"trial": self.trial, "attempt": self.attempt, "stream": self.stream, "rank": self.rank}
 
     @classmethod

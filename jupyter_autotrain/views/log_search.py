@@ -1,4 +1,4 @@
-"""Finds text in the whole of what a trial has printed, as a terminal shows it, in bounded memory."""
+"""The search for text in all that a trial has printed, as a terminal shows it, in bounded memory."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from jupyter_autotrain.core import files
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.views.terminal_text import MOST_CHARACTERS as SHOWN_CHARACTERS
 from jupyter_autotrain.views.terminal_text import rendered

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from jupyter_autotrain.core import files
-from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.views.terminal_text import rendered
 
 LINES: Final = 200
@@ -28,7 +28,7 @@ class RenderedTail:
 
 
 class LogTailReader:
-    """Reads the end of one file again and again.
+    """A reader of the end of one file, again and again.
 
     Lines before the end are counted once, and at most 64 MB of them per call.
 
@@ -44,14 +44,14 @@ class LogTailReader:
         self._counted_lines = 0
 
     def size(self) -> int:
-        """The size of the file in bytes; 0 when there is none."""
+        """Return the size of the file in bytes; 0 when there is none."""
         try:
             return self._path.lstat().st_size
         except OSError:
             return 0
 
     def read(self) -> RenderedTail:
-        """The last lines; empty when there is no such file."""
+        """Return the last lines, or none when there is no such file."""
         try:
             with files.open_regular(self._path.parent, self._path.name) as file:
                 return self._read(file)
@@ -71,7 +71,7 @@ class LogTailReader:
         return RenderedTail("\n".join(lines[dropped:]), self._left_out(file, text_begin))
 
     def _left_out(self, file: BinaryIO, text_begin: int) -> str:
-        """What precedes the text: lines, or bytes while not all of them are counted."""
+        """Return the size of the part before the text: lines, or bytes while not all are counted."""
         if text_begin < self._counted_bytes:
             self._counted_bytes = 0
             self._counted_lines = 0
@@ -92,7 +92,7 @@ class LogTailReader:
 
 
 def _lines_over(lines: Sequence[str], limit_bytes: int) -> int:
-    """How many lines are dropped from the front so that the rest fits; the last one stays."""
+    """Return the number of lines to drop from the front so that the rest fits; the last one stays."""
     left_bytes = limit_bytes
     for dropped in range(len(lines) - 1, -1, -1):
         left_bytes -= len(lines[dropped].encode()) + 1

@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.core import files
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent.json import JsonObject
 
 MOST_BYTES: Final = 1 << 20
 _LONGEST_CHARACTER_BYTES: Final = 4
@@ -16,7 +16,7 @@ _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_.@-]+")
 
 
 def log_json(directory: Path, stream: str, begin_bytes: int | None, most_bytes: int) -> JsonObject:
-    """The text of a stream from an offset on, whole characters only.
+    """Return the text of a stream from an offset on, whole characters only.
 
     Args:
         directory: The directory of the trial's attempt.
@@ -51,7 +51,7 @@ def log_json(directory: Path, stream: str, begin_bytes: int | None, most_bytes: 
 
 
 def file_name(label: str, trial: int, attempt: int, stream: str) -> str:
-    """Return what a whole log is called as a file: `digits-trial-3-stdout.txt`."""
+    """Return the file name of a whole log: `digits-trial-3-stdout.txt`."""
     again = f"-attempt-{attempt}" if attempt > 1 else ""
     return f"{_NOT_IN_A_NAME.sub('_', label)}-trial-{trial}{again}-{stream}.txt"
 
@@ -62,7 +62,10 @@ def _from_line_begin(data: bytes) -> bytes:
 
 
 def _whole_characters(data: bytes) -> bytes:
-    """The data without the begin of a character at its end, whose rest has not been written or read yet."""
+    """Return the data up to its last whole character.
+
+    The rest of a character at its end has not been written or read yet.
+    """
     for length in range(1, min(_LONGEST_CHARACTER_BYTES, len(data) + 1)):
         last = data[-length]
         if last < 0x80:

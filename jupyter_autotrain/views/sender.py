@@ -1,4 +1,4 @@
-"""One thread per live view: reads the store and sends what is new, also of an experiment that is begun again."""
+"""A thread per live view, which reads the store and sends the news, also of an experiment that is begun again."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
@@ -26,7 +26,7 @@ Send = Callable[[JsonObject, list[bytes]], None]
 
 
 class FeedSender:
-    """Feeds one view, at most ten times a second.
+    """A sender that feeds one view, at most ten times a second.
 
     Args:
         store: The store.
@@ -65,7 +65,7 @@ class FeedSender:
 
     @property
     def alive(self) -> bool:
-        """Whether it still follows the experiment."""
+        """True while it follows the experiment."""
         return self._thread.is_alive()
 
     def start(self, *, is_ended: bool = False) -> None:
@@ -82,7 +82,7 @@ class FeedSender:
         self._thread.start()
 
     def stop(self) -> None:
-        """End the thread; returns immediately."""
+        """End the thread, and return immediately."""
         self._stopped.set()
 
     def send_whole(self) -> None:
@@ -105,7 +105,7 @@ class FeedSender:
                 self._rest(self._ended_as)
 
     def _follow(self) -> None:
-        """Send what is new until the experiment has ended."""
+        """Send the news until the experiment has ended."""
         seen = -1
         sent_s = 0.0
         log_s = 0.0

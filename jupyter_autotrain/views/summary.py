@@ -1,15 +1,21 @@
-"""An experiment as text: one line, the table of its trials, or both with the best trial and the warnings."""
+"""An experiment in words: one line, the table of its trials, its best trial and how views name it, the time left.
+
+Which trial is the best, `core.objective` decides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Final
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.records import TrialRecord, placement_labels
+from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord, placement_labels
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import cut, duration, number, parameter
-from jupyter_autotrain.views.best import best_text
+from jupyter_autotrain.store import TrialTimes
 
 _ROWS: Final = 20
 _WARNINGS: Final = 5
@@ -17,7 +23,7 @@ _WARNING_CHARACTERS: Final = 160
 
 
 def headline(experiment: Experiment) -> str:
-    """Name, state, why it ended before its trials were used up, what was lost, and the best trial."""
+    """Return name, state, the reason of an early end, what was lost, and the best trial."""
     record = experiment.record
     best = experiment.best
     remark = f", {record.remark}" if record.remark else ""
@@ -26,12 +32,12 @@ def headline(experiment: Experiment) -> str:
 
 
 def summary(experiment: Experiment) -> str:
-    """The headline, the table of trials, and what they warned of."""
+    """Return the headline, the table of trials, and their warnings."""
     return "\n".join([headline(experiment), trial_table(experiment).text(), *warning_lines(experiment)])
 
 
 def warning_lines(experiment: Experiment) -> list[str]:
-    """What its trials warned of, cut to a line each."""
+    """Return the warnings of its trials, cut to a line each."""
     return [cut(text, _WARNING_CHARACTERS) for text in experiment.warnings(most=_WARNINGS)]
 
 
@@ -46,7 +52,7 @@ def trial_table(experiment: Experiment) -> Table:
     best = experiment.best
     if best is not None and best.number not in {trial.number for trial in trials}:
         trials[-1] = best
-    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    names = parameter_names(trials)
     value_head = [objective.label] if objective else []
     places = placement_labels(trials)
     heads = ["trial", "state", *names, *value_head, "took", *(["runs on"] if places else []), "reason"]
@@ -54,6 +60,11 @@ def trial_table(experiment: Experiment) -> Table:
     left = sum(record.counts.values()) - len(trials)
     more = f"... and {left} more trials (all of them: %autotrain show {experiment.name} --json)" if left > 0 else ""
     return Table(heads, rows, more=more)
+
+
+def parameter_names(trials: Iterable[TrialRecord]) -> list[str]:
+    """Return the names of the parameters of trials, each once, as they come."""
+    return list(dict.fromkeys(chain.from_iterable(trial.params for trial in trials)))
 
 
 def _row(trial: TrialRecord, names: Sequence[str], places: Mapping[int, str], *, ranked: bool) -> list[str]:
@@ -68,3 +79,55 @@ def _row(trial: TrialRecord, names: Sequence[str], places: Mapping[int, str], *,
         *([cut(places.get(trial.number, ""), 40)] if places else []),
         cut(trial.reason.splitlines()[0], 80) if trial.reason else "",
     ]
+
+
+_LABEL_CHARACTERS = 40
+
+
+def best_text(objective: Objective, best: TrialRecord) -> str:
+    """Return the best trial's value, number and state: `val_acc (last) 0.94 in trial 3 (SUCCEEDED)`."""
+    label = cut(objective.label, _LABEL_CHARACTERS)
+    return f"{label} {number(best.value)} in trial {best.number} ({best.state})"
+
+
+def value_text(trial: TrialRecord) -> str:
+    """Return the value of a trial, with its state unless it has succeeded."""
+    state = "" if trial.state is TrialState.SUCCEEDED else f" ({trial.state})"
+    return f"{number(trial.value)}{state}"
+
+
+_LEAST_MEAN_S: Final = 1e-3
+_MOST_DONE: Final = 0.95  # of a running trial, however old it is
+
+
+def eta_s(record: ExperimentRecord, trials: Sequence[TrialRecord | TrialTimes], now_s: float) -> float | None:
+    """Return the seconds until the end, if trials continue as they did.
+
+    It is None before the first has ended, and at the end.
+
+    A running trial counts with its elapsed share, measured by the mean duration of those that ended well. After a
+    retry of an ended experiment only what has happened since counts.
+    """
+    missing = max(record.spec.trials - len(trials), 0)
+    trials = [trial for trial in trials if trial.ended_s is None or trial.ended_s >= record.begun_s]
+    spans = [*_spans_s(trials)]
+    if not spans or record.state.is_final:
+        return None
+    begun = [trial.started_s for trial in trials if trial.started_s is not None]
+    mean_s = max(sum(spans) / len(spans), _LEAST_MEAN_S)
+    done = sum(_share_done(trial, now_s, mean_s) for trial in trials)
+    total = missing + len(trials)
+    return max(now_s - min(begun), 0.0) * max(total - done, 0.0) / done
+
+
+def _spans_s(trials: Iterable[TrialRecord | TrialTimes]) -> Iterator[float]:
+    """Yield how long each trial took that ended well."""
+    for trial in trials:
+        if trial.started_s is not None and trial.ended_s is not None and trial.state is not TrialState.FAILED:
+            yield trial.ended_s - trial.started_s
+
+
+def _share_done(trial: TrialRecord | TrialTimes, now_s: float, mean_s: float) -> float:
+    if trial.state.is_final:
+        return 1.0
+    return 0.0 if trial.started_s is None else min(max(now_s - trial.started_s, 0.0) / mean_s, _MOST_DONE)

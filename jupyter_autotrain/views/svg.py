@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from jupyter_autotrain.core.svg_image import INK, image
+from jupyter_autotrain.core.display import INK, svg_image
 from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.views.series import Floats
 
@@ -58,21 +58,24 @@ class _PlotArea:
                 lines.append([])
             else:
                 lines[-1].append(f"{px:.4g},{py:.4g}")
-        return [line for line in lines if line]
+        return list(filter(None, lines))
 
 
 def color_of(trial: int) -> str:
-    """The colour of a trial: by its number, as in the live view, so it stays whatever else is shown."""
+    """Return the colour of a trial, by its number as in the live view.
+
+    So it stays, whatever else is shown.
+    """
     return PALETTE[(trial - 1) % len(PALETTE)]
 
 
 def dash_of(trial: int) -> str:
-    """The dashes of a trial: they distinguish those that share a colour."""
+    """Return the dashes of a trial, which tell those that share a colour apart."""
     return DASHES[(trial - 1) // len(PALETTE) % len(DASHES)]
 
 
 def chart(title: str, curves: Sequence[PlotCurve], x: float, width: float, height: float) -> str:
-    """One panel of an SVG, as a group moved to `x`; curves later in the list lie on top."""
+    """Return one panel of an SVG as a group moved to `x`; curves later in the list lie on top."""
     shown = [curve for curve in curves if any(map(math.isfinite, curve.values.tolist()))]
     head = f'<g transform="translate({x:g} 0)"><text x="{_LEFT:g}" y="14" font-weight="600">{escape(cut(title, 40))}'
     if not shown:
@@ -83,16 +86,16 @@ def chart(title: str, curves: Sequence[PlotCurve], x: float, width: float, heigh
 
 
 def document(panels: Sequence[str], width: float, height: float, label: str) -> str:
-    """The panels side by side, as one image element with an alternative text."""
+    """Return the panels side by side, as one image element with an alternative text."""
     picture = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" '
         f'font-family="system-ui,sans-serif" font-size="11" fill="{INK}">{"".join(panels)}</svg>'
     )
-    return image(picture, label, width)
+    return svg_image(picture, label, width)
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
-    """At most `most` + 1 round numbers from low to high."""
+    """Return at most `most` + 1 round numbers from low to high."""
     raw = (high - low) / most
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= raw * 0.999)
@@ -109,8 +112,9 @@ def _plot_area(curves: Sequence[PlotCurve], width: float, height: float) -> _Plo
 def _range(columns: Sequence[Floats], margin: float) -> tuple[float, float]:
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
-    low = _bounded(min(float(np.nanmin(column)) for column in columns))
-    high = _bounded(max(float(np.nanmax(column)) for column in columns))
+    joined = np.concatenate(columns)
+    low = _bounded(float(np.nanmin(joined)))
+    high = _bounded(float(np.nanmax(joined)))
     if high - low <= max(abs(high) * 1e-9, _SMALLEST):
         pad = abs(high) * 0.1 if abs(high) > 10 * _SMALLEST else 1.0
         return low - pad, high + pad

@@ -1,4 +1,4 @@
-"""What a terminal shows of printed lines: carriage returns, backspaces, erasing and colours take effect.
+"""The view that a terminal gives of printed lines: carriage returns, backspaces, erasing and colours take effect.
 
 All other escape sequences and control characters are left out. Lines come back as text whose only sequences are
 `ESC [ codes m` (ECMA-48, select graphic rendition), each complete in itself, and each line ends in the plain style.
@@ -21,12 +21,17 @@ _SPECIAL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _CONTROL = re.compile(
     r"(\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]|[\x00-\x08\x0b-\x1f\x7f-\x9f])"
 )
+_ATTRIBUTES: Final = frozenset({1, 2, 3, 4, 7, 9})
+_DEFAULT_COLOR: Final = 39
+_COLORS: Final = frozenset({*range(30, 38), *range(90, 98), _DEFAULT_COLOR})
+_DEFAULT_BACKGROUND: Final = 49
+_BACKGROUNDS: Final = frozenset({*range(40, 48), *range(100, 108), _DEFAULT_BACKGROUND})
 _ENDED_BY: Final = {22: (1, 2), 23: (3,), 24: (4,), 27: (7,), 29: (9,)}
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How characters look: the codes of attributes (bold 1, dim 2 ...), of the colour and of the background."""
+    """The look of characters: the codes of attributes (bold 1, dim 2 ...), of the colour and of the background."""
 
     attributes: frozenset[int] = frozenset()
     color: str = ""
@@ -36,7 +41,7 @@ class Style:
     def codes(self) -> str:
         """The codes that give this style from the plain one; "" for the plain style."""
         codes = [*map(str, sorted(self.attributes)), self.color, self.background]
-        return ";".join(code for code in codes if code)
+        return ";".join(filter(None, codes))
 
 
 @dataclass(slots=True)
@@ -73,7 +78,7 @@ class _LineBuffer:
 
 
 def rendered(lines: Iterable[str]) -> Iterator[str]:
-    """The lines as a terminal shows them; a colour continues in the next line. Linear in the text."""
+    """Yield the lines as a terminal shows them; a colour continues in the next line. Linear in the text."""
     style = Style()
     for line in lines:
         if style == Style() and not _SPECIAL.search(line):
@@ -89,7 +94,10 @@ def rendered(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _sequences(line: str) -> Iterator[tuple[str, str]]:
-    """Each control sequence with the text after it; of a line that was rewritten often only the last rewrites."""
+    """Yield each control sequence with the text after it.
+
+    Of a line that was rewritten often, only the last rewrites count.
+    """
     written = line.rstrip("\r").rsplit("\r", _REWRITES)
     parts = _CONTROL.split("\r".join(written[-_REWRITES:]))
     yield "", parts[0]
@@ -117,7 +125,10 @@ def _with_codes(style: Style, codes: str) -> Style:
 
 
 def _extended_color(numbers: Sequence[int]) -> tuple[int, str]:
-    """A colour of 256 (`38;5;n`) or of red, green and blue (`38;2;r;g;b`): how many codes it takes, and its text."""
+    """Return how many codes a colour takes, and its text.
+
+    It is one of 256 (`38;5;n`), or one of red, green and blue (`38;2;r;g;b`).
+    """
     kind = numbers[1] if len(numbers) > 1 else 0
     taken = {5: 3, 2: 5}.get(kind, len(numbers))
     color = numbers[:taken]
@@ -128,12 +139,12 @@ def _extended_color(numbers: Sequence[int]) -> tuple[int, str]:
 def _with_code(style: Style, code: int) -> Style:
     if code == 0:
         return Style()
-    if code in {1, 2, 3, 4, 7, 9}:
+    if code in _ATTRIBUTES:
         return replace(style, attributes=style.attributes | {code})
     if code in _ENDED_BY:
         return replace(style, attributes=style.attributes.difference(_ENDED_BY[code]))
-    if 30 <= code <= 37 or 90 <= code <= 97 or code == 39:
-        return replace(style, color="" if code == 39 else str(code))
-    if 40 <= code <= 47 or 100 <= code <= 107 or code == 49:
-        return replace(style, background="" if code == 49 else str(code))
+    if code in _COLORS:
+        return replace(style, color="" if code == _DEFAULT_COLOR else str(code))
+    if code in _BACKGROUNDS:
+        return replace(style, background="" if code == _DEFAULT_BACKGROUND else str(code))
     return style

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, Final
 
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonValue
-from jupyter_autotrain.core.pictures import Picture, announced, named
+from jupyter_autotrain.core.notes import Picture, announced_pictures, picture_of
 from jupyter_autotrain.core.records import Note
 
 _MOST_LISTED: Final = 60
@@ -21,13 +21,13 @@ _TEXT_BYTES: Final = 1_000  # for the texts around the pictures
 
 
 def listed(notes: Iterable[Note]) -> list[JsonValue]:
-    """The newest pictures for a view: rows of trial, attempt, name and step, in order of arrival."""
-    pictures = announced(notes)[-_MOST_LISTED:]
+    """Return the newest pictures for a view: rows of trial, attempt, name and step, as they arrived."""
+    pictures = announced_pictures(notes)[-_MOST_LISTED:]
     return [[picture.trial, picture.attempt, picture.name, picture.step] for picture in pictures]
 
 
 def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[dict[str, Any], bytes] | None:
-    """The message and the bytes that answer a view's request for a picture; None when it names none.
+    """Return the message and bytes that answer a view's request for a picture; None when it names none.
 
     The bytes are empty where the file no longer exists.
     """
@@ -36,7 +36,7 @@ def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[
     name = content.get("name")
     if not (isinstance(trial, int) and isinstance(attempt, int) and isinstance(name, str)):
         return None
-    picture = named(trial, attempt, name)
+    picture = picture_of(trial, attempt, name)
     if picture is None:
         return None
     data = picture.read(home.trial(experiment_id, trial, attempt))
@@ -44,8 +44,8 @@ def answer(home: Home, experiment_id: str, content: Mapping[str, Any]) -> tuple[
 
 
 def newest(notes: Iterable[Note], order: Sequence[int]) -> list[Picture]:
-    """The pictures of the first trial in `order` that has any, its newest first."""
-    pictures = announced(notes)
+    """Return the pictures of the first trial in `order` that has any, its newest first."""
+    pictures = announced_pictures(notes)
     for trial in order:
         found = [picture for picture in pictures if picture.trial == trial]
         if found:
@@ -54,7 +54,10 @@ def newest(notes: Iterable[Note], order: Sequence[int]) -> list[Picture]:
 
 
 def embedded(pictures: Sequence[Picture], home: Home, experiment_id: str, budget_bytes: int) -> str:
-    """HTML that holds the newest pictures as far as they fit, smaller where that can be done here; "" without any."""
+    """Return HTML that holds the newest pictures as far as they fit; "" without any.
+
+    They are smaller where that can be done here.
+    """
     parts: list[str] = []
     left = budget_bytes - _TEXT_BYTES
     for picture in pictures[:_MOST_EMBEDDED]:
@@ -67,7 +70,10 @@ def embedded(pictures: Sequence[Picture], home: Home, experiment_id: str, budget
 
 
 def _source(picture: Picture, data: bytes, most_bytes: int) -> str:
-    """A picture as a data URI of at most `most_bytes`; "" when it does not fit. Scripts do not run in an image."""
+    """Return a picture as a data URI of at most `most_bytes`; "" when it does not fit.
+
+    Scripts do not run in an image.
+    """
     for width_px in (0, *_WIDTHS_PX):
         content = _smaller(picture, data, width_px) if width_px else data
         mime_type = "image/png" if width_px else picture.mime_type
@@ -78,7 +84,7 @@ def _source(picture: Picture, data: bytes, most_bytes: int) -> str:
 
 
 def _smaller(picture: Picture, data: bytes, width_px: int) -> bytes:
-    """The picture as a small PNG of few colours, where Pillow is installed; else nothing."""
+    """Return the picture as a small PNG of few colours, or nothing where Pillow is not installed."""
     if picture.mime_type == "image/svg+xml" or not data:
         return b""
     try:

@@ -1,4 +1,4 @@
-"""Curves of what a trial uses of its node, from the files `usage` of its attempts (`core.wire`)."""
+"""Curves of what a trial uses of its node, from the files `usage` of its attempts (`agent.wire`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeGuard
 
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.records import TrialRecord
 
 _MOST_BYTES: Final = 1 << 20  # five times what a supervisor writes in a year
@@ -19,7 +19,7 @@ _MOST: Final = 1 << 62
 
 
 def usage_json(home: Home, trial: TrialRecord) -> JsonObject:
-    """CPU, memory and GPUs of a trial over time.
+    """Return CPU, memory and GPUs of a trial over time.
 
     Returns:
         `attempts`: of each that has samples its `attempt` and columns of one length: `seconds` since it began,
@@ -38,12 +38,15 @@ def usage_json(home: Home, trial: TrialRecord) -> JsonObject:
 def _columns(rows: list[list[float]]) -> JsonObject:
     columns: dict[str, JsonValue] = {}
     for name, values in zip(_COLUMNS, zip(*rows, strict=True), strict=True):
-        columns[name] = list(values) if any(value is not None for value in values) else None
+        columns[name] = None if set(values) == {None} else list(values)
     return columns
 
 
 def _rows(directory: Path) -> Iterator[list[float]]:
-    """The samples of an attempt in order of time; one whose supervisor was started again goes on from where it was."""
+    """Yield the samples of an attempt in order of time.
+
+    One whose supervisor was started again goes on from where it was.
+    """
     earlier_s = last_s = 0.0
     for seconds, *others in _samples(directory):
         earlier_s += last_s if seconds < last_s else 0.0
@@ -52,7 +55,10 @@ def _rows(directory: Path) -> Iterator[list[float]]:
 
 
 def _samples(directory: Path) -> Iterator[list[float]]:
-    """The lines that a supervisor has written; a trial can write anything there, which is passed over."""
+    """Yield the samples that a supervisor has written.
+
+    A trial can write anything there, which is passed over.
+    """
     try:
         data = files.read(directory, wire.USAGE, _MOST_BYTES)
     except OSError:

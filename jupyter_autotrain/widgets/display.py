@@ -71,5 +71,5 @@ def display_view(view: KernelView) -> None:
 
 
 def bundle(html: str, text: str) -> dict[str, str]:
-    """The page as a notebook stores it, as HTML and as text."""
+    """Return the page as a notebook stores it, as HTML and as text."""
     return {"text/html": f'<div class="autotrain-card">{_STYLE}{html}</div>', "text/plain": text}

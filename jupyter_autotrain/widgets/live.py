@@ -9,6 +9,7 @@ bytes; or text: why there are none).
 
 from __future__ import annotations
 
+import contextvars
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -19,6 +20,7 @@ from typing import Any, Final
 
 import anywidget
 import traitlets
+from IPython.core.getipython import get_ipython
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.errors import AutotrainError
@@ -26,7 +28,6 @@ from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.feed import snapshot
 from jupyter_autotrain.views.log_requests import LogRequest
 from jupyter_autotrain.views.sender import FeedSender
-from jupyter_autotrain.widgets.comm_context import comm_context
 from jupyter_autotrain.widgets.display import new_view_id
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
@@ -62,7 +63,7 @@ class LiveView(anywidget.AnyWidget):
         self._sender.start(is_ended=is_ended)
 
     def get_state(self, key: object = None, drop_defaults: bool = False) -> dict[str, Any]:
-        """The state for a front end that attaches, with the snapshot of the experiment."""
+        """Return the state for a front end that attaches, with the snapshot of the experiment."""
         state: dict[str, Any] = super().get_state(key, drop_defaults)
         if "snapshot" in state:
             state["snapshot"] = self._snapshot()
@@ -134,5 +135,26 @@ class LiveView(anywidget.AnyWidget):
 
 
 def _numbers(trials: object) -> list[int] | None:
-    """The trials that a message names; None means all."""
+    """Return the trials that a message names; None means all."""
     return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else None
+
+
+def comm_context(call: Callable[[], None]) -> None:
+    """Call a function in a context in which what it sends answers no request.
+
+    ipykernel handles a front end's next message on a comm in the thread whose request made the kernel send on that
+    comm last. For a view made by a cell that is the main thread: its stop button would wait for the running cell. After
+    a message that answers no request, the front end's own choice counts, a subshell, which is served at once. Nor do
+    notebook runners save the state of a widget that no cell opened: files stay small.
+    """
+    contextvars.copy_context().run(_without_request, call)
+
+
+def _without_request(call: Callable[[], None]) -> None:
+    kernel = getattr(get_ipython(), "kernel", None)
+    request = getattr(kernel, "_shell_parent", None)
+    # The public setter also changes where the user's own threads print. Older kernels have neither this variable
+    # nor the rule above.
+    if isinstance(request, contextvars.ContextVar):
+        request.set({})
+    call()

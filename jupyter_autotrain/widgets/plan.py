@@ -1,7 +1,9 @@
 """The preview of a plan: an anywidget that draws it, and plans again when a user moves a slider.
 
-From the front end: `replan` (seq, devices, bandwidth, memory_bytes), `explain` (op, seq: which plan, 0 for the first).
-To the front end: `plan` (seq, view, text, seconds) or `refused` (seq, text, seconds), `explanation` (op, seq, text).
+From the front end: `replan` (seq, devices, bandwidth, memory_bytes, batch, sequence; the last two may be null),
+`explain` (op, seq: which plan, 0 for the first).
+To the front end: `plan` (seq, view, text, seconds) or `refused` (seq, text, seconds), `explanation` (op, seq; text:
+why; heads and rows: the splits that there are).
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol, cast, runtime_checkable
 
@@ -19,11 +21,28 @@ import traitlets
 from IPython.core.getipython import get_ipython
 from IPython.display import DisplayHandle
 
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.widgets.display import display_page, display_view, new_view_id
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
+
+
+class Rows(Protocol):
+    """A table."""
+
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+class Explained(Protocol):
+    """Why an op is split as it is, such as `parallel.plan.Explanation`."""
+
+    why: str
+
+    @property
+    def table(self) -> Rows:
+        """The splits that there are."""
 
 
 @runtime_checkable
@@ -33,14 +52,16 @@ class Previewable(Protocol):
     def view(self) -> JsonObject:
         """Everything to draw; see `jupyter_autotrain.parallel.plan.view`."""
 
-    def explain(self, op: str, /) -> object:
-        """Why an op is split as it is; its `str` is shown."""
+    def explain(self, op: str, /) -> Explained:
+        """Why an op is split as it is."""
 
-    def what_if(self, *, bandwidth: float, memory: float, devices: int) -> Previewable:
-        """The plan for another machine; `bandwidth` is a factor, `memory` bytes per device."""
+    def what_if(
+        self, *, bandwidth: float, memory: float, devices: int, batch: int | None, sequence: int | None
+    ) -> Previewable:
+        """Return the plan for another machine or other inputs; `bandwidth` is a factor, `memory` bytes per device."""
 
     def to_html(self) -> str:
-        """A static page for readers without a kernel."""
+        """Return a static page for readers without a kernel."""
 
 
 class LatestOnly:
@@ -112,6 +133,8 @@ class PlanView(anywidget.AnyWidget):
                 bandwidth=float(request["bandwidth"]),
                 memory=float(request["memory_bytes"]),
                 devices=int(request["devices"]),
+                batch=request.get("batch"),
+                sequence=request.get("sequence"),
             )
             answer = {"kind": "plan", "view": _plain(found.view()), "text": ""}
             self._found = (int(request["seq"]), found)
@@ -126,11 +149,13 @@ class PlanView(anywidget.AnyWidget):
         if seq not in {0, newest}:
             # The page will show the newest plan in a moment, and sends the request again then.
             return
+        answer = {"kind": "explanation", "op": op, "seq": seq, "heads": [], "rows": []}
         try:
-            text = str((found if seq else self._plan).explain(op))
+            told = (found if seq else self._plan).explain(op)
+            answer |= {"text": told.why, "heads": told.table.heads, "rows": told.table.rows}
         except AutotrainError as error:
-            text = str(error)
-        self.send({"kind": "explanation", "op": op, "seq": seq, "text": text})
+            answer["text"] = str(error)
+        self.send(answer)
 
 
 def show_plan(plan: Previewable) -> DisplayHandle | None:

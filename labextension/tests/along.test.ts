@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { along } from '../widgets/lib/along';
+import { along } from '../widgets/lib/curves';
 import { Series } from '../widgets/lib/series';
 
 function series(points: [step: number, time: number, value: number][]): Series {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { smooth } from '../widgets/lib/smooth';
+import { smooth } from '../widgets/lib/curves';
 
 test('a constant curve stays as it is from its first value', () => {
   assert.deepEqual([...smooth(Float64Array.of(2, 2, 2), 0.9)], [2, 2, 2]);

@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium: one server, one browser per file of tests, one page and notebook per test."""
+"""A real JupyterLab in a real Chromium: one server; a browser, a page and a kernel for the tests of a file."""
 
 from __future__ import annotations
 
@@ -8,16 +8,39 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
 from jupyter_autotrain.store import Store
 from tests.browser.console import Console
 from tests.browser.jupyter_lab import FLAGS, Server, chromium, running_lab
-from tests.browser.lab_page import ARTIFACTS, WAIT_MS, empty_page, picture, run_command
-from tests.browser.notebook_page import Notebook, opened_notebook
+from tests.browser.lab_page import ARTIFACTS, WAIT_MS, cleared, close_all, new_page, no_errors, open_empty, picture
+from tests.browser.lab_page import run_command as run
+from tests.browser.notebook_page import OURS, Notebook
 from tests.browser.sidebar_page import empty_store, shown_sidebar
 
 _NOT_OURS = "Canceled future for "  # JupyterLab's own questions that a restarted kernel leaves without an answer
+# The kernel of an earlier test is taken, where one is left.
+_SHOW = """async (path) => {
+    const { commands, serviceManager } = window.jupyterapp;
+    await serviceManager.kernels.refreshRunning();
+    const [model] = serviceManager.kernels.running();
+    await commands.execute('docmanager:open', { path, factory: 'Notebook', kernel: model && { id: model.id } });
+}"""
+# A kernel that is at work, or does not answer, is of no use to the next test.
+_LEAVE = """async () => {
+    const { kernels } = window.jupyterapp.serviceManager;
+    const code = "import ipywidgets\\nipywidgets.Widget.close_all()\\n%reset -f";
+    await kernels.refreshRunning();
+    for (const model of [...kernels.running()]) {
+        const kernel = kernels.connectTo({ model });
+        const answered = kernel.requestExecute({ code }).done.then(() => true, () => false);
+        const tooLate = new Promise((resolve) => setTimeout(() => resolve(false), 10_000));
+        if (!(await Promise.race([answered, tooLate]))) await kernels.shutdown(model.id);
+        kernel.dispose();
+    }
+}"""
+_END_KERNELS = "() => window.jupyterapp?.serviceManager.kernels.shutdownAll()"
 _KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel"
 
 
@@ -52,22 +75,34 @@ def browser(console) -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(autouse=True)
-def _no_preferences(request) -> None:
-    """Nothing that an earlier test has set in JupyterLab counts; `sidebar` does the same for its page."""
-    if "server" in request.fixturenames and "sidebar" not in request.fixturenames:
-        request.getfixturevalue("server").forget_preferences()
+@pytest.fixture(scope="module")  # to load a page takes longer than to use it
+def tab(browser, server) -> Iterator[Any]:
+    """A page of JupyterLab that the tests of a file share; what they leave in it the next one clears away."""
+    server.forget_preferences()
+    with new_page(browser, ours=OURS) as page:
+        open_empty(page, server)
+        yield page
+        page.evaluate(_END_KERNELS)
 
 
 @pytest.fixture
-def lab(browser, server, request) -> Iterator[Lab]:
-    name = request.node.name.removeprefix("test_")[:60]
-    context = browser.new_context(viewport={"width": 1180, "height": 1000}, device_scale_factor=1)
-    context.set_default_timeout(WAIT_MS)
-    opened = Lab(server, context.new_page(), name)
+def size() -> tuple[int, int]:
+    """How wide and high `page` is; a file may say something else."""
+    return 1180, 1000
+
+
+@pytest.fixture
+def page(tab, server, store, size) -> Iterator[Any]:
+    """A page with nothing open over an empty home; no script may fail in it."""
+    with no_errors(cleared(tab, server, *size)):
+        yield tab
+
+
+@pytest.fixture
+def lab(tab, server, request) -> Iterator[Lab]:
+    opened = Lab(server, cleared(tab, server), request.node.name.removeprefix("test_")[:60])
     yield opened
-    opened.shut_down()
-    context.close()
+    opened.leave()
 
 
 @pytest.fixture
@@ -77,24 +112,30 @@ def store(server) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture(scope="module")  # to load a page takes longer than to use it
-def sidebar_page(browser, server) -> Iterator[Any]:
-    with empty_page(browser, server, height=900) as page:
-        yield page
+@pytest.fixture
+def sidebar(tab, server, store) -> Iterator[Any]:
+    """The sidebar over an empty home."""
+    with no_errors(cleared(tab, server, height=900)):
+        yield shown_sidebar(tab)
 
 
 @pytest.fixture
-def sidebar(sidebar_page, store, server) -> Iterator[Any]:
-    """The sidebar over an empty home, in a page that the tests of a file share."""
-    with shown_sidebar(sidebar_page, server) as region:
-        yield region
+def notebook(tab, server, store, request) -> Iterator[Notebook]:
+    """A page for a notebook with no kernel; no script of ours may fail in it."""
+    with no_errors(cleared(tab, server, height=900), OURS):
+        yield Notebook(server, tab, request.node.name.removeprefix("test_")[:40])
 
 
-@pytest.fixture
-def notebook(browser, server, store, request) -> Iterator[Notebook]:
-    """A page for a notebook with no kernel."""
-    with opened_notebook(browser, server, request.node.name.removeprefix("test_")[:40]) as opened:
-        yield opened
+def keep_element(view: Any, name: str) -> None:
+    """Keep a picture of a view; it is looked for again where it was drawn anew meanwhile."""
+    for _ in range(3):
+        try:
+            view.screenshot(path=ARTIFACTS / f"{name}-view.png")
+        except PlaywrightError as error:
+            if "not attached" not in str(error):
+                raise
+        else:
+            return
 
 
 class Lab:
@@ -118,17 +159,24 @@ class Lab:
         return self.view.get_by_role("status")
 
     def open(self, *cells: str) -> None:
-        """Write a notebook with these cells and open it; returns when its kernel is idle."""
+        """Write a notebook with these cells and open it alone; returns when its kernel is idle."""
         body = [
             {"cell_type": "code", "metadata": {}, "source": c, "outputs": [], "execution_count": None} for c in cells
         ]
         kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
         notebook = {"cells": body, "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
         (self.server.notebooks / f"{self.name}.ipynb").write_text(json.dumps(notebook))
-        self.visit(self.page)
+        self.show()
+
+    def show(self) -> None:
+        """Open the notebook that is written."""
+        close_all(self.page)
+        self.page.evaluate(_SHOW, f"{self.name}.ipynb")
+        self.page.wait_for_selector(".jp-Notebook .jp-Cell")
+        self.until_idle()
 
     def visit(self, page: Any) -> None:
-        """Open the notebook, and nothing that was open before, in a page."""
+        """Load the page of the notebook."""
         page.goto(f"{self.server.url}/lab/tree/{self.name}.ipynb?token={self.server.token}&reset")
         page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.until_idle(page)
@@ -144,7 +192,7 @@ class Lab:
 
     def command(self, name: str, args: dict[str, Any] | None = None) -> None:
         """Run a command of JupyterLab without waiting for its end."""
-        run_command(self.page, name, **(args or {}))
+        run(self.page, name, **(args or {}))
 
     def run_all(self) -> None:
         """Run all cells; returns at once."""
@@ -204,7 +252,7 @@ class Lab:
         picture(self.page, name)
         view = self.page.locator(".autotrain").last
         if view.count():
-            view.screenshot(path=ARTIFACTS / f"{name}-view.png")
+            keep_element(view, name)
 
     def _keep_error(self, error: Any) -> None:
         if _NOT_OURS not in str(error):
@@ -213,3 +261,13 @@ class Lab:
     def shut_down(self) -> None:
         """End the notebook's kernel."""
         self.page.evaluate("() => window.jupyterapp?.shell?.currentWidget?.sessionContext?.shutdown()")
+
+    def end_kernels(self) -> None:
+        """Have a new kernel for the notebook that is opened next."""
+        self.page.evaluate(_END_KERNELS)
+
+    def leave(self) -> None:
+        """Close the notebook; a kernel that is idle is left for the next test, without names and views of this one."""
+        self.page.remove_listener("pageerror", self._keep_error)
+        close_all(self.page)
+        self.page.evaluate(_LEAVE)

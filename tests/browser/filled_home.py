@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from jupyter_autotrain.core.home import Home
 from tests.browser.jupyter_lab import Server
-from tests.browser.lab_page import empty_page
+from tests.browser.lab_page import cleared, empty_page, no_errors
 from tests.server.jupyter import Filler, end_manager
 
 
@@ -53,6 +54,12 @@ class FilledHome:
         fill.begin("s4", 1, lr=9.0)
         fill.end("s4", 1, "FAILED", "ran out of memory: 2.1 GB of 2.0 GB; lower width or batch size")
         fill.store.close_experiment("s4", time.time())
+
+    @contextmanager
+    def shown_in(self, tab: Any) -> Iterator[Any]:
+        """The page that the tests of a file share, with nothing open; no script may fail in it."""
+        with no_errors(cleared(tab, self.server, width=1400)):
+            yield tab
 
     def page(self, browser: Any) -> AbstractContextManager[Any]:
         """A page of JupyterLab with nothing else open; it may not have raised an error when the context ends."""

@@ -1,4 +1,4 @@
-"""Pages of JupyterLab with nothing open, their themes, and pictures of them."""
+"""Pages of JupyterLab with nothing open, which tests may share, their themes, and pictures of them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from jupyter_autotrain.testing import wait_until
 from tests.browser.jupyter_lab import Server
 
 WAIT_MS = 120_000  # on a loaded machine a page takes a minute
@@ -22,21 +23,34 @@ def new_page(browser: Any, width: int = 1180, height: int = 1000, ours: str = ""
     Args:
         ours: Only failures count whose stack has this text.
     """
-    context = browser.new_context(viewport={"width": width, "height": height})
+    context = browser.new_context(viewport={"width": width, "height": height}, device_scale_factor=1)
     context.set_default_timeout(WAIT_MS)
-    page = context.new_page()
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(f"{error}\n{error.stack}"))
     try:
-        yield page
+        page = context.new_page()
+        with no_errors(page, ours):
+            yield page
     finally:
         context.close()
+
+
+@contextmanager
+def no_errors(page: Any, ours: str = "") -> Iterator[None]:
+    """No script may fail in the page while the context lasts; where `ours` is given, none whose stack has this text."""
+    errors: list[str] = []
+
+    def keep(error: Any) -> None:
+        errors.append(f"{error}\n{error.stack}")
+
+    page.on("pageerror", keep)
+    yield
+    page.remove_listener("pageerror", keep)
     assert [error for error in errors if ours in error] == []
 
 
 @contextmanager
 def empty_page(browser: Any, server: Server, width: int = 1180, height: int = 1000) -> Iterator[Any]:
     """A page of JupyterLab with nothing open."""
+    server.forget_preferences()
     with new_page(browser, width, height) as page:
         open_empty(page, server)
         yield page
@@ -46,6 +60,50 @@ def open_empty(page: Any, server: Server) -> None:
     """Load JupyterLab with nothing open."""
     page.goto(f"{server.url}/lab?token={server.token}&reset")
     page.wait_for_selector(".jp-LauncherCard")
+    page.evaluate("() => { window.isOfTests = true; }")
+
+
+# What a tab keeps of the sidebar: "" or an empty list or text of each is as it begins.
+_IS_KEPT = """() => Object.values(JSON.parse(sessionStorage['jupyter-autotrain:experiments'] ?? '{}'))
+    .some((value) => value.length > 0)"""
+# A notebook that is not saved is closed without a question.
+_CLOSE_ALL = """async () => {
+    const { restored, shell } = window.jupyterapp;
+    await restored;
+    for (const widget of [...shell.widgets('main')]) {
+        if (widget.context) widget.context.model.dirty = false;
+        if (!widget.content?.hasClass('jp-Launcher')) widget.close();
+    }
+    shell.expandLeft();
+}"""
+_ARE_CLOSED = """() => [...window.jupyterapp.shell.widgets('main')]
+    .every((widget) => widget.content?.hasClass('jp-Launcher'))"""
+
+
+def cleared(page: Any, server: Server, width: int = 1180, height: int = 1000) -> Any:
+    """Make a page that earlier tests have used as one that begins: nothing is open, chosen or preferred in it."""
+    page.unroute_all()
+    page.mouse.move(0, 0)
+    page.set_viewport_size({"width": width, "height": height})
+    is_loaded_anew = not page.evaluate("() => window.isOfTests")  # JupyterLab may still open what was open before
+    if server.forget_preferences() or is_loaded_anew or page.evaluate(_IS_KEPT):
+        page.goto(f"{server.url}/api/status?token={server.token}")  # there nothing writes what is cleared again
+        page.evaluate("() => sessionStorage.clear()")
+        open_empty(page, server)
+    close_all(page)
+    return page
+
+
+def close_all(page: Any) -> None:
+    """Close what is open in the main area, and each question; JupyterLab may open one more meanwhile."""
+
+    def is_empty() -> bool:
+        if page.get_by_role("dialog").count():
+            page.keyboard.press("Escape")
+        page.evaluate(_CLOSE_ALL)
+        return bool(page.evaluate(_ARE_CLOSED))
+
+    wait_until(is_empty, "the end of all that is open in the page")
 
 
 def run_command(page: Any, name: str, **args: object) -> None:
@@ -74,6 +132,13 @@ def in_theme(page: Any, theme: str) -> Iterator[None]:
         yield
     finally:
         use_theme(page, LIGHT)
+
+
+def pictures(page: Any, name: str) -> None:
+    """Keep a picture of the page in each theme."""
+    for theme in (LIGHT, DARK):
+        with in_theme(page, theme):
+            picture(page, f"{name}-{theme.split()[-1].lower()}")
 
 
 def picture(page: Any, name: str) -> None:

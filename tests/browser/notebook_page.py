@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
 from tests.browser.jupyter_lab import Server
-from tests.browser.lab_page import new_page, picture, run_command
+from tests.browser.lab_page import close_all, picture, run_command
 
 OURS = "/jupyter-autotrain/"  # in the addresses of our scripts
 SCRIPT = "for step in range(3):\n    report(step=step, val_acc=step / 3)\n"
@@ -28,7 +25,7 @@ OWN = f"%%autotrain digits\nobjective: maximize val_acc\n---\n{SCRIPT}"
 
 
 class Notebook:
-    """A page with one notebook and no kernel."""
+    """A page of JupyterLab with one notebook and no kernel."""
 
     def __init__(self, server: Server, page: Any, name: str) -> None:
         self.server = server
@@ -45,11 +42,9 @@ class Notebook:
         metadata = {"language_info": {"name": language}} if language else {}
         body = {"cells": [*cells], "metadata": metadata, "nbformat": 4, "nbformat_minor": 4}
         Path(self.server.notebooks, self.name).write_text(json.dumps(body))
-        self.page.goto(f"{self.server.url}/lab?token={self.server.token}&reset")
-        self.page.wait_for_function("() => window.jupyterapp?.restored")
+        close_all(self.page)
         self.page.evaluate(
             """async (path) => {
-                await window.jupyterapp.restored;
                 const kernelPreference = {shouldStart: false, canStart: true, autoStartDefault: false};
                 const options = {path, factory: 'Notebook', kernelPreference};
                 await window.jupyterapp.commands.execute('docmanager:open', options);
@@ -87,13 +82,6 @@ def open_panel_beside(page: Any, experiment_id: str) -> Any:
     panel = page.locator(".jp-Autotrain-panel")
     expect(panel.locator("canvas").first).to_be_visible()
     return panel
-
-
-@contextmanager
-def opened_notebook(browser: Any, server: Server, name: str) -> Iterator[Notebook]:
-    """A page to open a notebook in; no script of ours may fail in it."""
-    with new_page(browser, height=900, ours=OURS) as page:
-        yield Notebook(server, page, name)
 
 
 def add(store: Store, server: Server, experiment_id: str, notebook: str) -> None:

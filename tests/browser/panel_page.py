@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest
 from tests.browser.lab_page import run_command
 

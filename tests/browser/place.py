@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 from jupyter_autotrain import client
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.store import Ingest, Store
 
 
@@ -38,10 +38,10 @@ class Place:
         self.store.change_state(self.id, number, TrialState.PREPARING, time.time(), placement=placement)
         self.store.change_state(self.id, number, TrialState.RUNNING, time.time())
 
-    def report(self, number, points):
+    def report(self, number, points, every_s=0.0):
         self.cursor += 1
         now_s = time.time()
-        points = [(name, step, now_s, number) for name, step, number in points]
+        points = [(name, step, now_s + step * every_s, value) for name, step, value in points]
         objective = Objective("val_acc")
         self.store.ingest([Ingest(self.id, number, 1, "metrics", self.cursor, points=points, objective=objective)])
 
@@ -60,14 +60,14 @@ class Place:
         rng = random.Random(number)
         top = 0.75 + 0.2 * rng.random()
         speed = 4 + 12 * rng.random()
-        accuracy = 0.0
+        points = []
         for step in steps:
             noise = rng.gauss(0, 0.006)
             accuracy = top * (1 - math.exp(-step / speed)) + noise
             loss = 2.3 * math.exp(-step / speed) + 0.1 + abs(noise)
             norm = 3 * math.exp(-step / 30) + abs(noise) * 40
-            points = [("val_acc", step, accuracy), ("loss", step, loss), ("train/grad_norm", step, norm)]
-            self.report(number, points)
+            points += [("val_acc", step, accuracy), ("loss", step, loss), ("train/grad_norm", step, norm)]
+        self.report(number, points, every_s=1e-4)
 
     def fill(self, ended, running=2):
         for number in range(1, ended + running + 1):

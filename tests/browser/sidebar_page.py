@@ -8,14 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
 from jupyter_autotrain.store import Ingest, Store
 from tests.browser.jupyter_lab import Server
-from tests.browser.lab_page import open_empty
+from tests.browser.lab_page import run_command
 from tests.server.jupyter import end_manager, play_manager
 
 
@@ -31,26 +30,12 @@ def empty_store(server: Server) -> Iterator[Store]:
         _empty(opened)
 
 
-# What a tab keeps of the sidebar: "" or an empty list or text of each is as it begins.
-_IS_KEPT = """() => Object.values(JSON.parse(sessionStorage['jupyter-autotrain:experiments'] ?? '{}'))
-    .some((value) => value.length > 0)"""
-
-
-@contextmanager
-def shown_sidebar(page: Any, server: Server) -> Iterator[Any]:
-    """The sidebar over an empty home, as it begins, in a page that earlier tests may have used."""
-    if server.forget_preferences() or page.evaluate(_IS_KEPT):
-        page.goto(f"{server.url}/api/status?token={server.token}")  # there nothing writes what is cleared again
-        page.evaluate("() => sessionStorage.clear()")
-        open_empty(page, server)
-    while page.get_by_role("dialog").count():
-        page.keyboard.press("Escape")
-        page.wait_for_timeout(100)
-    page.evaluate("() => window.jupyterapp.commands.execute('application:close-all')")
-    page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
+def shown_sidebar(page: Any) -> Any:
+    """The sidebar over an empty home, in a page with nothing open."""
+    run_command(page, "autotrain:show-experiments")
     region = page.get_by_role("region", name="Experiments")
     region.get_by_text("No experiments yet").wait_for()
-    yield region
+    return region
 
 
 def group(sidebar: Any, name: str) -> Any:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from tests.browser.accessibility import broken
 from tests.browser.filled_home import FilledHome
-from tests.browser.lab_page import empty_page, picture, run_command
-from tests.browser.notebook_page import OWN, add, code_cell, opened_notebook, output
+from tests.browser.lab_page import picture, run_command
+from tests.browser.notebook_page import OWN, add, code_cell, output
 from tests.browser.sidebar_page import add as add_row
-from tests.browser.sidebar_page import empty_store, item
+from tests.browser.sidebar_page import item
 
 pytestmark = pytest.mark.browser
 
@@ -42,19 +42,20 @@ def test_the_live_view_and_the_preview_of_a_plan_break_no_rule(lab):
     expect(views.nth(1).get_by_role("heading").first).to_be_visible()
     expect(views.first.locator("canvas").first).to_be_visible()
     views.first.get_by_role("button", name="Settings").first.click()
-    assert broken(lab.page, ".autotrain") == []
+    found = broken(lab.page, ".autotrain")
+    assert found == [], "\n".join(found)
 
 
-def test_the_sidebar_breaks_no_rule(browser, server):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_the_sidebar_breaks_no_rule(tab, server):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         home.some_experiments()
         page.evaluate("() => window.jupyterapp.commands.execute('autotrain:show-experiments')")
         page.get_by_text("running dogs").first.wait_for()
         assert broken(page, "#jp-autotrain-experiments") == []
 
 
-def test_the_panel_of_an_experiment_breaks_no_rule_on_any_of_its_pages(browser, server):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_the_panel_of_an_experiment_breaks_no_rule_on_any_of_its_pages(tab, server):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         home.some_experiments()
         page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:open-experiment', {id: 's2'}) }")
         panel = page.locator(".jp-Autotrain-panel")
@@ -66,8 +67,8 @@ def test_the_panel_of_an_experiment_breaks_no_rule_on_any_of_its_pages(browser, 
             assert broken(page, ".jp-Autotrain-panel") == [], pages.nth(index).inner_text()
 
 
-def test_the_comparison_with_the_code_of_two_breaks_no_rule(browser, server):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_the_comparison_with_the_code_of_two_breaks_no_rule(tab, server):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         home.some_experiments()
         run_command(page, "autotrain:compare", ids=["s1", "s2", "s3", "s4"])
         view = page.locator(".at-compare")
@@ -82,20 +83,19 @@ def test_the_comparison_with_the_code_of_two_breaks_no_rule(browser, server):
         assert broken(page, ".at-compare") == []
 
 
-def test_headers_badges_and_outputs_in_notebooks_break_no_rule(browser, server):
-    with empty_store(server) as store, opened_notebook(browser, server, "accessible") as notebook:
-        add(store, server, "a1", notebook.name)
-        kept = output(store, "a1")
-        notebook.open(code_cell(FAULTY), code_cell(OWN, kept), code_cell(OWN, kept))
-        page = notebook.page
-        expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
-        expect(page.locator(".jp-Autotrain-badge button")).to_have_count(2)
-        for index in range(2):
-            run = page.locator(".jp-Autotrain-run").nth(index)
-            run.evaluate("(element) => element.scrollIntoView()")  # what was never in sight has no view yet
-            expect(run.locator(".autotrain").get_by_role("status")).to_have_text(re.compile("Running"))
-        parts = [".jp-Autotrain-header", ".jp-Autotrain-faults", ".jp-Autotrain-badge", ".jp-Autotrain-run"]
-        assert broken(page, ", ".join(parts)) == []
+def test_headers_badges_and_outputs_in_notebooks_break_no_rule(notebook, server, store):
+    add(store, server, "a1", notebook.name)
+    kept = output(store, "a1")
+    notebook.open(code_cell(FAULTY), code_cell(OWN, kept), code_cell(OWN, kept))
+    page = notebook.page
+    expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
+    expect(page.locator(".jp-Autotrain-badge button")).to_have_count(2)
+    for index in range(2):
+        run = page.locator(".jp-Autotrain-run").nth(index)
+        run.evaluate("(element) => element.scrollIntoView()")  # what was never in sight has no view yet
+        expect(run.locator(".autotrain").get_by_role("status")).to_have_text(re.compile("Running"))
+    parts = [".jp-Autotrain-header", ".jp-Autotrain-faults", ".jp-Autotrain-badge", ".jp-Autotrain-run"]
+    assert broken(page, ", ".join(parts)) == []
 
 
 DIALOGS = [
@@ -108,8 +108,8 @@ DIALOGS = [
 ]
 
 
-def test_the_questions_break_no_rule(browser, server):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_the_questions_break_no_rule(tab, server):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         home.some_experiments()
         for command, args, text in DIALOGS:
             run_command(page, command, **args)
@@ -141,26 +141,25 @@ def profile(server):
     path.unlink(missing_ok=True)
 
 
-def test_the_places_their_form_and_their_question_break_no_rule(browser, server, store, profile):
-    with empty_page(browser, server) as page:
-        run_command(page, "autotrain:show-places")
-        places = page.get_by_role("region", name="Places")
-        local = places.get_by_role("region", name="local", exact=True)
-        local.get_by_text(re.compile("^Usable")).wait_for()
-        local.get_by_role("button", name="Check local").click()
-        local.get_by_text("It works: a trial ran there").wait_for()
-        assert broken(page, ".jp-AutotrainPlaces") == []
-        places.get_by_role("button", name="Add a place").click()
-        form = places.get_by_role("group", name="New place")
-        form.get_by_label("Kind of place").select_option("ssh")
-        form.get_by_label(re.compile("^Name")).fill("box")
-        form.get_by_label(re.compile("^port")).fill("many")
-        form.get_by_role("button", name="Save").click()
-        expect(form.get_by_label(re.compile("^hosts"))).to_have_attribute("aria-invalid", "true")
-        assert broken(page, ".jp-AutotrainPlaces") == []
-        picture(page, "places-faults")
-        form.get_by_role("button", name="Cancel").click()
-        places.get_by_role("button", name="Remove own").click()
-        expect(page.get_by_role("dialog")).to_contain_text("Remove own?")
-        assert broken(page, ".jp-Dialog-content") == []
-        page.keyboard.press("Escape")
+def test_the_places_their_form_and_their_question_break_no_rule(page, profile):
+    run_command(page, "autotrain:show-places")
+    places = page.get_by_role("region", name="Places")
+    local = places.get_by_role("region", name="local", exact=True)
+    local.get_by_text(re.compile("^Usable")).wait_for()
+    local.get_by_role("button", name="Check local").click()
+    local.get_by_text("It works: a trial ran there").wait_for()
+    assert broken(page, ".jp-AutotrainPlaces") == []
+    places.get_by_role("button", name="Add a place").click()
+    form = places.get_by_role("group", name="New place")
+    form.get_by_label("Kind of place").select_option("ssh")
+    form.get_by_label(re.compile("^Name")).fill("box")
+    form.get_by_label(re.compile("^port")).fill("many")
+    form.get_by_role("button", name="Save").click()
+    expect(form.get_by_label(re.compile("^hosts"))).to_have_attribute("aria-invalid", "true")
+    assert broken(page, ".jp-AutotrainPlaces") == []
+    picture(page, "places-faults")
+    form.get_by_role("button", name="Cancel").click()
+    places.get_by_role("button", name="Remove own").click()
+    expect(page.get_by_role("dialog")).to_contain_text("Remove own?")
+    assert broken(page, ".jp-Dialog-content") == []
+    page.keyboard.press("Escape")

@@ -94,6 +94,7 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
     expect(lab.view.locator(".at-receipt")).to_contain_text(re.compile(r"endless: stopped in .* nothing is left"))
     expect(lab.view.get_by_text("Cancelled").first).to_be_visible()
     lab.screenshot("stopped")
+    lab.shut_down()
 
 
 def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_as_the_server_knows_it(lab, enough):
@@ -136,6 +137,7 @@ def test_a_cell_run_again_keeps_the_view_of_its_earlier_run_in_one_line_that_ope
 
 
 def test_a_cell_becomes_an_experiment_from_its_menu_whether_or_not_the_extension_is_loaded(lab):
+    lab.end_kernels()
     lab.open("report(step=1, val_acc=0.5)")
     code = lab.page.locator(".jp-CodeCell .cm-content").first
     code.click(button="right")

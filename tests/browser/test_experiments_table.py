@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from tests.browser.accessibility import broken
 from tests.browser.jupyter_lab import until_layout_saved
-from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+from tests.browser.lab_page import open_empty, pictures, run_command
 from tests.browser.sidebar_page import add, end, item
 
 pytestmark = pytest.mark.browser
@@ -25,10 +23,8 @@ MANY = 5000
 
 
 @pytest.fixture
-def page(browser, server, store) -> Iterator[Any]:
-    """A page with nothing open; the test must have raised no error in it."""
-    with empty_page(browser, server, 1280, 900) as opened:
-        yield opened
+def size():
+    return 1280, 900
 
 
 def shown(page):
@@ -117,7 +113,8 @@ def test_of_the_table_and_the_sidebar_the_one_that_was_used_last_is_acted_on(pag
     expect(page.get_by_role("dialog")).to_contain_text("Delete used-1?")
 
 
-def test_what_is_shown_is_there_again_after_a_reload(page, store):
+def test_what_is_shown_is_there_again_after_a_reload(page, store, server):
+    open_empty(page, server)  # nothing of another test is in the saved layout
     for number in range(3):
         add(store, f"r{number}", f"restored-{number}", [0.5], TrialState.SUCCEEDED)
     store.annotate_experiment("r1", tags=["paper"])
@@ -132,17 +129,14 @@ def test_what_is_shown_is_there_again_after_a_reload(page, store):
     expect(table.get_by_role("columnheader", name="Name")).to_have_attribute("aria-sort", "ascending")
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_table_breaks_no_rule_of_accessibility(page, store, theme):
+def test_the_table_breaks_no_rule_of_accessibility(page, store):
     add(store, "x1", "waits")
     add(store, "x2", "ended", [0.5, 0.75], TrialState.SUCCEEDED)
     store.annotate_experiment("x2", tags=["paper"], note="a note")
     table = shown(page)
     table.locator("tr", has_text="ended").locator(".jp-Autotrain-check").click()
-    with in_theme(page, theme):
-        picture(page, f"experiments-table-{theme.split()[-1].lower()}")
-    if theme == LIGHT:
-        assert broken(page, ".jp-AutotrainTable") == []
+    pictures(page, "experiments-table")
+    assert broken(page, ".jp-AutotrainTable") == []
 
 
 def test_five_thousand_experiments_are_turned_page_by_page(page, store, capsys):

@@ -13,7 +13,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 from tests.browser.filled_home import FilledHome
 from tests.browser.jupyter_lab import running_lab
-from tests.browser.lab_page import new_page, run_command
+from tests.browser.lab_page import new_page, open_empty, run_command
 from tests.browser.notebook_page import OURS, OWN, Notebook, code_cell, output
 from tests.browser.sidebar_page import item
 from tests.server.jupyter import Filler, end_manager, free_port
@@ -112,6 +112,7 @@ def told_away(view):
 
 def open_all(server, page, kept):
     """A notebook with an output of the first run, and beside it the comparison behind the panel with its log."""
+    open_empty(page, server)
     notebook = Notebook(server, page, "kept")
     notebook.open(code_cell(OWN, kept))
     panel = notebook.open_panel_beside("cats")

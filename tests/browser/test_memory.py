@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from itertools import pairwise
 from statistics import median
@@ -12,15 +11,14 @@ import pytest
 from tests.browser.filled_home import FilledHome
 from tests.browser.jupyter_lab import wait_for
 
-IS_LONG = "AUTOTRAIN_LONG_TESTS" in os.environ
-UPDATES = 1200 if IS_LONG else 24  # an hour at one in three seconds, as the page loads them
+AN_HOUR = 1200  # updates at one in three seconds, as the page loads them
 PARTS = 4
 MOST_GROWTH_BYTES = 3_000_000  # in a part of the updates: a point of a curve is 24 bytes
 MOST_NEW_NODES = 300
 MOST_NEW_LISTENERS = 100
 POINTS = 100  # an update has
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(3600 if IS_LONG else 900)]
+pytestmark = pytest.mark.browser
 
 
 class Tab:
@@ -39,7 +37,14 @@ class Tab:
         return {"bytes": used, "nodes": counted["nodes"], "listeners": counted["jsEventListeners"]}
 
 
-def test_updates_leave_no_more_than_their_points(browser, server, capsys):
+@pytest.mark.parametrize(
+    "updates",
+    [
+        pytest.param(24, marks=pytest.mark.timeout(900)),
+        pytest.param(AN_HOUR, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
+)
+def test_updates_leave_no_more_than_their_points(browser, server, capsys, updates):
     with FilledHome(server) as home, home.page(browser) as page:
         home.some_experiments()
         page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:show-experiments') }")
@@ -50,10 +55,10 @@ def test_updates_leave_no_more_than_their_points(browser, server, capsys):
         page.on("requestfinished", lambda request: answered.append(request.url))
         found = []
         for part in range(PARTS):
-            update(home, page, answered, part)
+            update(home, page, answered, part, updates // PARTS)
             found.append(tab.memory())
         with capsys.disabled():
-            sys.stdout.write(f"\na tab after each part of {UPDATES} updates ({len(answered)} requests): {found}\n")
+            sys.stdout.write(f"\na tab after each part of {updates} updates ({len(answered)} requests): {found}\n")
         assert growth(found, "bytes") < MOST_GROWTH_BYTES
         assert growth(found, "nodes") < MOST_NEW_NODES
         assert growth(found, "listeners") < MOST_NEW_LISTENERS
@@ -64,9 +69,9 @@ def growth(found, name):
     return median(after[name] - before[name] for before, after in pairwise(found))
 
 
-def update(home, page, answered, part):
+def update(home, page, answered, part, times):
     """A part of the updates, each of values and a note; the next comes once the page has asked for this one."""
-    for number in range(UPDATES // PARTS):
+    for number in range(times):
         before = len([url for url in answered if "/experiments?" in url])
         home.fill.report("s2", 1, [0.5 + number % 7 / 100] * POINTS)
         home.fill.store.annotate_experiment("s2", note=f"update {part}.{number}")

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from tests.browser.lab_page import run_command
 from tests.browser.sidebar_page import add, end
 from tests.browser.toasts import Toasts

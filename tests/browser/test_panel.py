@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.cell.submission import kept_plan
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.cell.planning import kept_plan
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph import example_graphs
 from tests.browser.jupyter_lab import until_layout_saved
-from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+from tests.browser.lab_page import DARK, in_theme, picture, pictures, run_command
 from tests.browser.panel_page import OBJECTIVE, add, begin, open_panel, report
 
 pytestmark = pytest.mark.browser
 
 SCRIPT = "<img src=x onerror=document.body.remove()>"
-
-
-@pytest.fixture
-def page(browser, server, store) -> Iterator[Any]:
-    """A page of JupyterLab with nothing open."""
-    with empty_page(browser, server) as opened:
-        yield opened
 
 
 def test_a_panel_shows_curves_trials_and_logs_and_follows_them(page, store, server):
@@ -190,9 +181,9 @@ def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
     panel = open_panel(page, "p6")
     panel.get_by_role("tab", name="Details").click()
     strategy = panel.get_by_role("region", name="Strategy")
-    strategy.get_by_text(f"Plan of {plan['name']} on 8xH100").wait_for()
-    strategy.get_by_role("row", name="data parallel").first.wait_for()
-    strategy.get_by_label("The plan as code").get_by_text("import torch").wait_for()
+    strategy.get_by_text(f"Plan of {plan['name']} on {plan['cluster']['name']}").wait_for()
+    strategy.get_by_role("row", name="DDP").first.wait_for()
+    strategy.get_by_label("The plan as code").get_by_text("from torch.distributed").wait_for()
 
 
 def test_the_details_of_a_finished_experiment_are_there_once_they_are_chosen(page, store):
@@ -218,25 +209,23 @@ def test_code_that_is_not_kept_any_more_is_told_in_one_sentence(page, store):
     picture(page, "panel-no-code")
 
 
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_panel_follows_the_theme(page, store, theme):
+def test_the_panel_and_its_question_follow_the_theme(page, store):
     add(store, "p5", "curves", trials=6)
     for number in range(1, 5):
         begin(store, "p5", number, lr=0.1 * number, layers=number)
         report(store, "p5", number, [1 - 0.9 ** (step * number / 3) for step in range(40)])
-    name = theme.split()[-1].lower()
-    with in_theme(page, theme):
-        panel = open_panel(page, "p5")
-        panel.locator(".at-chart canvas").wait_for()
-        panel.get_by_role("gridcell", name="0.4").wait_for()
-        picture(page, f"panel-{name}")
-        panel.get_by_role("tab", name="Details").click()
-        panel.get_by_role("region", name="Header").wait_for()
-        picture(page, f"panel-details-{name}")
-        panel.get_by_role("tab", name="Parallel coordinates").click()
-        panel.get_by_text("4 trials", exact=True).wait_for()
-        picture(page, f"panel-parallel-{name}")
+    panel = open_panel(page, "p5")
+    panel.locator(".at-chart canvas").wait_for()
+    panel.get_by_role("gridcell", name="0.4").wait_for()
+    pictures(page, "panel")
+    panel.get_by_role("tab", name="Details").click()
+    panel.get_by_role("region", name="Header").wait_for()
+    pictures(page, "panel-details")
+    panel.get_by_role("tab", name="Parallel coordinates").click()
+    panel.get_by_text("4 trials", exact=True).wait_for()
+    pictures(page, "panel-parallel")
+    with in_theme(page, DARK):
         run_command(page, "autotrain:stop", id="p5")
         page.get_by_role("dialog").get_by_text("Stop curves").wait_for()
-        picture(page, f"question-{name}")
+        picture(page, "question-dark")
         page.keyboard.press("Escape")

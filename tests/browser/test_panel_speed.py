@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import sys
 
@@ -15,7 +14,6 @@ from tests.browser.filled_home import FilledHome
 
 pytestmark = pytest.mark.browser
 
-TRIALS = [400, 5000] if os.environ.get("AUTOTRAIN_LONG_TESTS") else [400]
 SHOWN = ".jp-Autotrain-panel:not(.lm-mod-hidden)"
 # From the command to the frame after the one that has the chart and a row of the table.
 FIRST_PAINT = """async ([id, shown]) => {
@@ -94,7 +92,7 @@ def test_a_panel_is_painted_soon(home, page, capsys):
     assert again_ms < 20_000
 
 
-@pytest.mark.parametrize("trials", TRIALS)
+@pytest.mark.parametrize("trials", [400, pytest.param(5000, marks=pytest.mark.long)])
 def test_many_trials_stay_usable(home, page, capsys, trials):
     name = f"wide{trials}"
     home.fill.experiment(name, name, trials=trials)

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
-from tests.browser.lab_page import DARK, empty_page, in_theme, picture
+from tests.browser.lab_page import DARK, in_theme, picture
 from tests.browser.panel_page import add, begin, open_panel, report
 
 pytestmark = pytest.mark.browser
-
-
-@pytest.fixture
-def page(browser, server, store) -> Iterator[Any]:
-    """A page of JupyterLab with nothing open."""
-    with empty_page(browser, server) as opened:
-        yield opened
 
 
 def write(server, trial, name, data):

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
-from jupyter_autotrain.core.states import TrialState
-from tests.browser.lab_page import DARK, LIGHT, empty_page, in_theme, picture, run_command
+from tests.browser.lab_page import picture, pictures, run_command
 
 pytestmark = pytest.mark.browser
 
@@ -33,11 +33,10 @@ def file(server) -> Iterator:
 
 
 @pytest.fixture
-def panel(browser, server, store, file):
+def panel(file, page):
     """The panel of a page with nothing else open."""
-    with empty_page(browser, server) as page:
-        run_command(page, "autotrain:show-places")
-        yield page.get_by_role("region", name="Places")
+    run_command(page, "autotrain:show-places")
+    return page.get_by_role("region", name="Places")
 
 
 def place(panel, name):
@@ -65,6 +64,7 @@ def test_places_show_their_state_nodes_and_what_runs_and_are_checked(panel, stor
     steps = local.get_by_role("list", name="Steps of the check")
     steps.get_by_text(re.compile("tiny trial")).wait_for()
     local.get_by_text("It works: a trial ran there").wait_for()
+    pictures(panel.page, "places")
     faulty = place(panel, "lab")
     faulty.get_by_text(re.compile("Problem: .*colour")).wait_for()
     assert faulty.get_by_role("button", name="Check lab").count() == 0
@@ -99,16 +99,6 @@ def test_a_profile_is_added_edited_and_removed_by_forms(panel, file):
     panel.page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     place(panel, "box").wait_for(state="detached")
     assert file.read_text() == WRITTEN
-
-
-@pytest.mark.parametrize("theme", [LIGHT, DARK])
-def test_the_panel_follows_the_theme(panel, store, theme):
-    running(store)
-    with in_theme(panel.page, theme):
-        place(panel, "local").get_by_text(re.compile("^Usable")).wait_for()
-        place(panel, "local").get_by_role("button", name="Check local").click()
-        place(panel, "local").get_by_text("It works: a trial ran there").wait_for()
-        picture(panel.page, f"places-{theme.split()[-1].lower()}")
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from tests.browser.lab_page import picture
 from tests.browser.sidebar_page import add, item
 from tests.browser.toasts import Toasts

@@ -8,8 +8,8 @@ import pytest
 from playwright.sync_api import expect
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from tests.browser.jupyter_lab import until_layout_saved
 from tests.browser.lab_page import run_command
 from tests.browser.sidebar_page import add, choose, end, filter_by, group, head_button, item

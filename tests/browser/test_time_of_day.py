@@ -24,8 +24,8 @@ def home(server):
 
 
 @pytest.fixture
-def page(home, browser):
-    with home.page(browser) as page:
+def page(home, tab):
+    with home.shown_in(tab) as page:
         yield page
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.store import Ingest, Store
@@ -44,7 +44,7 @@ def open_untrusted(lab, html, text):
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
     notebook = {"cells": [cell], "metadata": kernel, "nbformat": 4, "nbformat_minor": 4}
     Path(lab.server.notebooks / f"{lab.name}.ipynb").write_text(json.dumps(notebook))
-    lab.visit(lab.page)
+    lab.show()
     trusted = "() => window.jupyterapp.shell.currentWidget.content.model.cells.get(0).trusted"
     assert lab.page.evaluate(trusted) is False
     return lab.page.locator(".jp-OutputArea-output").first

@@ -57,7 +57,6 @@ CASES = {
     "a class in a function": (["def make(k):\n    class In:\n        n = k\n        def f(self): return k, self.n\n    return In", "A = make(1); B = make(2)", "A.n = 7"], "print(A().f(), B().f(), A is B)"),
     "a class whose body counts": (["import itertools", "ids = itertools.count()", "class A:\n    id = next(ids)", "class B:\n    id = next(ids)"], "print(A.id, B.id, next(ids))"),
     "a class whose body appends": (["log = []", "class A:\n    log.append('A')"], "print(log, A.__name__)"),
-    "a lock": (["import threading", "class A:\n    lock = threading.Lock()\n    n = 1", "A.n = 2"], "with A.lock: print(A.n)"),
     "an exception with state": (["class Stop(Exception):\n    count = int()", "Stop.count = 3"], "try: raise Stop('x')\nexcept Stop as e: print(e, e.count)"),
     "generic": (["from typing import Generic, TypeVar", "T = TypeVar('T')", "class Box(Generic[T]):\n    made = list()\n    def __init__(self, v: T): self.v = v; Box.made.append(v)", "Box(1)"], "print(Box.made, Box[int](3).v)"),
     "the tag of a decorator on classes": (["def tag(cls):\n    cls.tag = cls.__name__.lower()\n    return cls", "@tag\nclass A:\n    def f(self): return self.tag", "A.tag = 'x'"], "print(A().f())"),

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import capture
+from jupyter_autotrain.agent.ranks.data import DataPaths
 from jupyter_autotrain.capture import Cell
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.errors import CaptureError
-from jupyter_autotrain.worker.data_paths import DataPaths
 
 READS = "rows = data.train.read_text()\nreport(rows=len(rows))"
 

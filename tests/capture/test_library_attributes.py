@@ -1,7 +1,9 @@
-"""Attributes that earlier cells set on modules and on classes of libraries are the same in a trial."""
+"""Attributes that earlier cells set on modules and on classes of libraries: told, and set where the told line says so."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501
+
+import re
 
 import pytest
 
@@ -9,6 +11,14 @@ from jupyter_autotrain.capture.differences import DifferenceKind
 from tests.capture.notebook_fixtures import differences_of
 
 pytestmark = pytest.mark.usefixtures("unchanged_libraries")
+
+
+def check_that_the_told_line_sets_it(book, code):
+    told = [text for kind, text, _ in differences_of(book, code) if kind is DifferenceKind.NOT_CARRIED]
+    (setup,) = {re.search(r"`setup: \[([\d, ]+)\]`", text)[1] for text in told}
+    numbers = [int(number) for number in setup.split(", ")]
+    assert {kind for kind, _, _ in differences_of(book, code, setup=numbers)} == {DifferenceKind.REPLAYED}
+    assert book.elsewhere(code, setup=numbers) == book.run(code)
 
 
 PATCHES = {
@@ -29,10 +39,8 @@ PATCHES = {
 
 
 @pytest.mark.parametrize(("cells", "code"), PATCHES.values(), ids=PATCHES)
-def test_what_was_set_on_a_library_is_set_in_a_trial(notebook, cells, code):
-    book = notebook(*cells)
-    book.both(code)
-    assert {kind for kind, _, _ in differences_of(book, code)} == {DifferenceKind.REPLAYED}
+def test_what_was_set_on_a_library_is_told_with_the_line_that_sets_it(notebook, cells, code):
+    check_that_the_told_line_sets_it(notebook(*cells), code)
 
 
 OWN = {
@@ -46,19 +54,18 @@ OWN = {
 
 
 @pytest.mark.parametrize("cell", OWN.values(), ids=OWN)
-def test_what_was_set_in_a_module_beside_the_notebook_is_set_in_a_trial(notebook, beside, cell):
+def test_what_was_set_in_a_module_beside_the_notebook_is_told_with_the_line_that_sets_it(notebook, beside, cell):
     folder = beside(
         "conf_a",
         "LR = 0.1\nCFG = {'depth': 2}\nREGISTRY = []\nclass S:\n    lr = 1\nsettings = S()\n"
         "def use(lr):\n    global LR\n    LR = lr\n",
     )
     book = notebook("import sys\nsys.modules.pop('conf_a', None)\nimport conf_a", cell, cwd=folder)
-    book.both("print(conf_a.LR, conf_a.CFG, conf_a.REGISTRY, conf_a.settings.lr)")
-    assert {kind for kind, _, _ in differences_of(book, "print(conf_a.LR)")} == {DifferenceKind.REPLAYED}
+    check_that_the_told_line_sets_it(book, "print(conf_a.LR, conf_a.CFG, conf_a.REGISTRY, conf_a.settings.lr)")
 
 
-def test_a_module_that_only_a_helper_imports_is_set_too(notebook, beside):
+def test_a_module_that_only_a_helper_imports_is_told_too(notebook, beside):
     beside("conf_b", "LR = 0.1\n")
     folder = beside("helper_b", "import conf_b\ndef rate(): return conf_b.LR\n")
     book = notebook("import conf_b, helper_b", "conf_b.LR = 0.5", cwd=folder)
-    book.both("print(helper_b.rate())")
+    check_that_the_told_line_sets_it(book, "print(helper_b.rate())")

@@ -1,4 +1,4 @@
-"""Calls of earlier cells that change a library are made again in a trial, or told by name."""
+"""Calls of earlier cells that change a library: what can be read is set again, others are told with their cells."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501
@@ -6,11 +6,13 @@
 import copyreg
 import logging
 import mimetypes
+import re
 import warnings
 
 import pytest
 
 from jupyter_autotrain.capture.differences import DifferenceKind
+from jupyter_autotrain.errors import CaptureError
 
 
 @pytest.fixture(autouse=True)
@@ -43,17 +45,36 @@ REPLAYED = {
     "in a loop": (["import logging\nfor name in ('train.a', 'train.b'):\n    logging.getLogger(name).setLevel(50)"], "import logging\nprint(logging.getLogger('train.a').level, logging.getLogger('train.b').level)"),
     "in a function": (["import logging\ndef quiet():\n    import logging as l\n    l.getLogger('train').setLevel(50)", "quiet()"], "import logging\nprint(logging.getLogger('train').level)"),
     "under a condition": (["import logging\nverbose = False\nif not verbose:\n    logging.getLogger('train').setLevel(50)"], "import logging\nprint(logging.getLogger('train').level)"),
+    "logging switched off": (["import logging\nlogging.disable(logging.INFO)"], "import logging\nprint(logging.root.manager.disable)"),
+}  # fmt: skip
+
+SETTLED = {
     "a registered function": (["import copyreg\nclass A:\n    x = 1\ndef reduce_a(a): return A, ()", "copyreg.pickle(A, reduce_a)"], "import copyreg\nprint(A in copyreg.dispatch_table)"),
     "a part of a module": (["import mimetypes", "mimetypes.types_map.update({'.tt': 'x/y'})"], "import mimetypes\nprint(mimetypes.types_map.get('.tt'))"),
-    "logging switched off": (["import logging\nlogging.disable(logging.INFO)"], "import logging\nprint(logging.root.manager.disable)"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("cells", "code"), REPLAYED.values(), ids=REPLAYED)
-def test_a_call_that_changed_a_library_is_made_again(notebook, cells, code):
+def test_a_setting_that_a_call_has_changed_is_set_again(notebook, cells, code):
     book = notebook(*cells)
     book.both(code)
     assert {kind for kind, _, _ in told(book, code)} == {DifferenceKind.REPLAYED}
+
+
+@pytest.mark.parametrize(("cells", "code"), SETTLED.values(), ids=SETTLED)
+def test_a_call_that_changed_a_library_is_told_with_the_line_that_makes_it_again(notebook, cells, code):
+    book = notebook(*cells)
+    ((kind, text, _),) = told(book, code)
+    assert kind is DifferenceKind.NOT_CARRIED
+    numbers = [int(number) for number in re.search(r"`setup: \[(.*)\]`", text)[1].split(",")]
+    there = book.elsewhere(code, setup=numbers)
+    assert there == book._execute(code)
+    assert [kind for kind, _, _ in told(book, code, setup=numbers)] == [DifferenceKind.REPLAYED]
+
+
+def test_a_cell_that_has_not_run_cannot_run_first(notebook):
+    with pytest.raises(CaptureError, match=r"names cell \[7\].*\n.*the latest are: 1, 2"):
+        notebook("a = 1", "b = 2").capture("print(a)", setup=[7])
 
 
 def test_options_of_pandas_are_the_same_in_a_trial(notebook):
@@ -63,20 +84,22 @@ def test_options_of_pandas_are_the_same_in_a_trial(notebook):
             "import pandas as pd\npd.set_option('display.float_format', lambda x: f'{x:.1f}')",
             "pd.options.display.max_rows = 4",
         )
-        book.both("print(pd.DataFrame({'a': [1.234] * 9}))")
+        code = "print(pd.DataFrame({'a': [1.234] * 9}))"
+        (text,) = [text for kind, text, _ in told(book, code) if kind is DifferenceKind.NOT_CARRIED]
+        assert text == "pandas.options.display.float_format: `setup: [1]` in the header runs its cell first"
+        assert book.elsewhere(code, setup=[1]) == book.run(code)
 
 
 TOLD = {
-    "a value that changed": (["import logging\nlevel = 33", "logging.getLogger('train').setLevel(level)", "level = 3"], "logging.getLogger('train').setLevel(level)"),
     "a value that is no text": (["import logging\nclass F:\n    def filter(self, r): return True\nf = F()", "logging.getLogger('train').addFilter(f)"], "logging.getLogger('train').addFilter(f)"),
     "a file": (["import logging", "logging.basicConfig(filename='/dev/null')"], "logging.basicConfig(filename='/dev/null')"),
-    "an argument of a function": (["import logging\ndef quiet(n):\n    logging.getLogger('train').setLevel(n)", "quiet(20)"], "logging.getLogger('train').setLevel(n)"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("cells", "call"), TOLD.values(), ids=TOLD)
-def test_a_call_that_cannot_be_made_again_is_told(notebook, cells, call):
-    assert told(notebook(*cells), "print(1)") == [(DifferenceKind.NOT_CARRIED, call, "cell [2]")]
+def test_a_call_that_changed_what_cannot_be_read_is_told(notebook, cells, call):
+    text = f"{call}: `setup: [2]` in the header runs its cell first"
+    assert told(notebook(*cells), "print(1)") == [(DifferenceKind.NOT_CARRIED, text, "cell [2]")]
 
 
 QUIET = {

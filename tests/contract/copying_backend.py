@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from jupyter_autotrain.backends.earlier_checkpoints import from_last_saved, in_home
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.backends.local import LocalBackend
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.trial_content import from_last_saved, in_home
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, PythonEnvironment
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
-from jupyter_autotrain.testing.wheels import write_wheel
+from tests.labs.wheels import write_wheel
 
 SHOWS = "import sys, small\nprint(small.__version__, small.deeper.__version__, sys.prefix)\nreport(ok=1)"
 

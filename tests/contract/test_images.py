@@ -8,16 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.environments import image
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, PythonEnvironment
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import container_lab, trial_of, wait_for_end, wait_until
-from jupyter_autotrain.testing.container_lab import IMAGE, ContainerLab
-from jupyter_autotrain.worker.environments import image
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
+from tests.labs import container_lab
+from tests.labs.container_lab import IMAGE, ContainerLab
 
 WAITS = """
     import os, signal, subprocess, sys, time

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.agent import system, wire
+from jupyter_autotrain.agent.system import linux
 from jupyter_autotrain.backends.local import LocalBackend, gpus
-from jupyter_autotrain.core import system, wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
-from jupyter_autotrain.core.system import linux
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
 from jupyter_autotrain.testing import BackendContract
 
 
@@ -34,9 +33,6 @@ class TestMpich(MpiContract):
     kind = "mpich"
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="one implementation does here; both run with AUTOTRAIN_LONG_TESTS=1",
-)
+@pytest.mark.long
 class TestOpenMpi(MpiContract):
     kind = "openmpi"

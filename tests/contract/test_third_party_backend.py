@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends, header
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
-from jupyter_autotrain.manager.event_queue import EventQueue
+from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until, write_bundle

@@ -27,6 +27,10 @@ _NOT_RUNNABLE = frozenset({"ModuleNotFoundError", "NameError", "SyntaxError", "T
 _REBINDINGS = ("In", "Out", "_")
 
 
+def no_plan(*_: object) -> None:
+    raise AssertionError("no cell of the corpus has a header with `parallel:`")
+
+
 class Comparison:
     """What is needed to compare one cell; its files lie in `folder`.
 
@@ -88,7 +92,9 @@ class Comparison:
     def _needed(self) -> list[str]:
         """The variables that travel with the cell: it may change them."""
         try:
-            draft = submission.read(self.kernel.shell, "corpus", self.cell.source, cwd=Path.cwd(), environ=os.environ)
+            draft = submission.read(
+                self.kernel.shell, "corpus", self.cell.source, cwd=Path.cwd(), environ=os.environ, planner=no_plan
+            )
         except Exception:  # noqa: BLE001 - a refusal or a fault of ours: the submission itself will tell
             return []
         return [entry.name for entry in draft.captured.captured if entry.how == "data" and entry.name.isidentifier()]

@@ -14,9 +14,11 @@ import psutil
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.pool import warm_list
+from jupyter_autotrain.agent.service import warm_starts
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
 from tests.fault.local_trials import local
@@ -51,11 +53,12 @@ class Served:
         return [trial.state.value for trial in self.store.trials(experiment_id)]
 
     def processes(self):
-        """Every process that was started for this home."""
+        """Every process that was started for this home, but for those that wait for more trials to begin."""
         found = []
         for process in psutil.process_iter():
             with suppress(psutil.Error):
-                if str(self.home.root) in " ".join(process.cmdline()):
+                words = " ".join(process.cmdline())
+                if str(self.home.root) in words and "start_warm" not in words:
                     found.append(process.pid)
         return found
 
@@ -66,6 +69,7 @@ class Served:
             manager.notify(self.home)
             until(lambda request=request: self.store.request(request).done, "the last stop")
         self.kill()
+        warm_list.end_all(self.home.root / warm_starts.FOLDER)
         self.store.close()
 
 
@@ -84,4 +88,5 @@ def home(tmp_path):
 
 @pytest.fixture
 def backend(home):
-    return local(home)
+    yield local(home)
+    warm_list.end_all(home.root / warm_starts.FOLDER)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import processes
 from jupyter_autotrain.backends.local import LocalBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_for_end, wait_until
-from jupyter_autotrain.worker import processes
 
 COUNTS = """
 import subprocess, time
@@ -27,8 +28,8 @@ while not should_stop():
 """
 
 
-def local(home: Home) -> LocalBackend:
-    return LocalBackend(Profile("local", "local"), BackendContext(home))
+def local(home: Home, **options: JsonValue) -> LocalBackend:
+    return LocalBackend(Profile("local", "local", options), BackendContext(home))
 
 
 def directory_of(home: Home, trial: TrialSpec) -> Path:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import processes
 from jupyter_autotrain.backends.local import LocalBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
-from jupyter_autotrain.worker import processes
 
 WAITS = """
 import os, subprocess, time

@@ -9,15 +9,15 @@ from types import SimpleNamespace
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.local import LocalBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.manager.context import Clocks, Threads
-from jupyter_autotrain.manager.events import Event, JobUpdate
-from jupyter_autotrain.manager.job_watcher import JobWatcher
+from jupyter_autotrain.manager.jobs.events import Event, JobUpdate
+from jupyter_autotrain.manager.jobs.watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
 from tests.fault.local_trials import (
     directory_of,

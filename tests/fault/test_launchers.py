@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, PythonEnvironment
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment
-from jupyter_autotrain.core.states import TrialState
 from tests.fault.several_workers import WAITS, Running
 
 pytestmark = pytest.mark.fault
@@ -46,6 +46,7 @@ def mpi_python(kind: str) -> str:
 
 
 @needs_torch
+@pytest.mark.long  # the elastic trial below is started and ends alike
 def test_torchrun_starts_the_ranks_and_a_cell_that_stays_in_its_group_ends_well(home: Home) -> None:
     running = Running(home, REDUCE, 2, launcher="torchrun")
     end = running.finish()

@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.states import FinalState, TrialState
-from jupyter_autotrain.core.stop_options import EarlyStopOptions
+from jupyter_autotrain.core.tuner import EarlyStopOptions
 from jupyter_autotrain.testing import wait_until
 
 pytestmark = pytest.mark.fault
@@ -54,3 +54,33 @@ def test_why_right_after_the_death_of_a_manager_tells_what_a_trial_waits_for(ser
     waits, no_manager = manager.explain(served.store, served.home, "exp")
     assert waits.startswith("Trial 1 waits for its secret NO_SUCH_SECRET")
     assert no_manager.startswith("The manager is not running.")
+
+
+STOPPED = """
+    import os, time
+    number = int(os.getcwd().split("/")[-3])
+    LOOKS = False
+    step = 0
+    while not (LOOKS and should_stop()):
+        report(step=step, acc=1.0 / number)
+        checkpoint.save({"step": step})
+        step += 1
+        time.sleep(0.02)
+    time.sleep(1.5)
+    report(step=step, acc=9)
+"""
+LOOKS = STOPPED.replace("LOOKS = False", "LOOKS = True")
+
+
+@pytest.mark.parametrize(("code", "last"), [(STOPPED, 0.5), (LOOKS, 9.0)])
+def test_a_trial_that_is_stopped_early_keeps_what_it_reported_and_only_one_that_looks_ends_itself(served, code, last):
+    served.submit(
+        "e1", code, trials=2, concurrency=2, objective=Objective("acc"), early_stop="median",
+        early_stop_options=EarlyStopOptions(min_trials=1),
+    )  # fmt: skip
+    until(lambda: served.store.end_decisions("e1"), "the decision")
+    until(lambda: served.store.trial("e1", 2).state.is_final, "the stop")
+    trial = served.store.trial("e1", 2)
+    assert (trial.state, trial.value) == (TrialState.EARLY_STOPPED, last)
+    assert trial.reason.startswith("stopped early at step")
+    assert list((served.home.trial("e1", 2, 1) / "checkpoints").iterdir())

@@ -18,13 +18,13 @@ import psutil
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.system import processes
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager import start
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.worker import processes
 from tests.fault.local_trials import has_ended
 
 pytestmark = pytest.mark.fault

@@ -58,8 +58,17 @@ report(sent=1)
 """
 
 
-@pytest.mark.parametrize("end", ["", "raise ValueError('over')", "time.sleep(600)"], ids=["ends", "fails", "stopped"])
-@pytest.mark.parametrize("resources", [{}, LIMITS], ids=["free", "limited"])
+@pytest.mark.parametrize(
+    ("end", "resources"),
+    [
+        pytest.param("", {}, id="ends", marks=pytest.mark.long),
+        pytest.param("raise ValueError('over')", {}, id="fails"),
+        pytest.param("time.sleep(600)", {}, id="stopped", marks=pytest.mark.long),
+        pytest.param("", LIMITS, id="limited, ends"),
+        pytest.param("raise ValueError('over')", LIMITS, id="limited, fails", marks=pytest.mark.long),
+        pytest.param("time.sleep(600)", LIMITS, id="limited, stopped"),
+    ],
+)
 def test_the_end_of_a_trial_touches_neither_the_manager_it_started_nor_that_ones_trials(homes, end, resources):
     outer, inner = homes
     experiment = at.submit(outer_source(inner, end), name="outer", home=outer, resources=resources)

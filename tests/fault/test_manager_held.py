@@ -12,7 +12,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.errors import ManagerError
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.verbs import doctor
 from jupyter_autotrain.views.feed import Feed

@@ -16,8 +16,7 @@ import pytest
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.manager.identity import ManagerIdentity
-from jupyter_autotrain.manager.wakeup_socket import WakeupSocket
+from jupyter_autotrain.manager.contact import ManagerIdentity, WakeupSocket
 from jupyter_autotrain.store import Store
 from tests.fault.local_trials import remove
 from tests.fault.paused_manager import pause_between_writes

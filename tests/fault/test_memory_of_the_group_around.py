@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.worker import cgroup_setup
-from jupyter_autotrain.worker.cgroups import CgroupLimits, ControlGroups, write_control_file
+from jupyter_autotrain.agent.system import cgroup_setup
+from jupyter_autotrain.agent.system.cgroups import CgroupLimits, ControlGroups, write_control_file
 
 LIMIT_BYTES = 400 << 20
 RUN = """

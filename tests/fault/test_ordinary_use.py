@@ -17,10 +17,15 @@ def soak(*options):
     return done.stdout
 
 
-@pytest.mark.parametrize("users", [1, 3])
-def test_everything_submitted_between_idle_exits_runs_and_the_store_stays_whole(users):
-    told = soak("--rounds", 4, "--users", users, "--trials", 2, "--calm")
-    assert f"experiments {4 * users}, trials {8 * users}, points compared {480 * users}, idle exits 4" in told
+LONG_CALM = [pytest.param(users, 4, marks=pytest.mark.long) for users in (1, 3)]
+
+
+@pytest.mark.parametrize(("users", "rounds"), [(3, 2), *LONG_CALM])
+def test_everything_submitted_between_idle_exits_runs_and_the_store_stays_whole(users, rounds):
+    told = soak("--rounds", rounds, "--users", users, "--trials", 2, "--calm")
+    count = rounds * users
+    told_of_all = f"experiments {count}, trials {2 * count}, points compared {120 * count}, idle exits {rounds}"
+    assert told_of_all in told
 
 
 def test_kills_pauses_and_deleted_files_lose_and_double_nothing():

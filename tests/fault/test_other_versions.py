@@ -9,20 +9,20 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+import psutil
 import pytest
 
 import jupyter_autotrain
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent import VERSION, system
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core import system
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.version import VERSION, is_newer
 from jupyter_autotrain.errors import OutdatedError
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity, is_newer
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.store.schema import MIGRATIONS
 from jupyter_autotrain.testing import wait_until
@@ -45,7 +45,7 @@ def newer(tmp_path_factory):
     """A folder with a newer version of the package."""
     folder = tmp_path_factory.mktemp("newer")
     shutil.copytree(PACKAGE, folder / "jupyter_autotrain", ignore=LEFT_OUT)
-    changed(folder / "jupyter_autotrain" / "core" / "version.py", f'VERSION = "{VERSION}"', f'VERSION = "{NEWER}"')
+    changed(folder / "jupyter_autotrain" / "agent" / "__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{NEWER}"')
     return folder
 
 
@@ -67,7 +67,15 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
     yield home
     with manager.stopped(home):
-        pass
+        end_trials(home)
+
+
+def end_trials(home):
+    """End what still trains: no manager stops trials when it is stopped itself."""
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if f"{home.root}/experiments/" in " ".join(process.cmdline()):
+                process.kill()
 
 
 def run(version, code, home):

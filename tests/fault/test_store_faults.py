@@ -11,9 +11,9 @@ import time
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store import Ingest, Store
 

@@ -13,14 +13,13 @@ from contextlib import closing
 import pytest
 
 from jupyter_autotrain import cli, manager
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.space import Uniform
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Origin, Placement
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.testing import wait_until
 

@@ -12,13 +12,14 @@ from contextlib import closing
 import pytest
 
 from jupyter_autotrain import cli, manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.store.repair import repair
+from tests.matrices import long_besides
 
 pytestmark = pytest.mark.fault
 EXPERIMENTS = 30
@@ -105,7 +106,7 @@ def test_what_lies_between_two_damaged_pages_is_saved(home, capsys):
     assert len(rows(home.store)["experiments"]) >= EXPERIMENTS * (len(pages) - 4) // len(pages)
 
 
-@pytest.mark.parametrize("seed", [*range(7), 15])  # the last damages the list of tables
+@pytest.mark.parametrize("seed", long_besides([0, 1, 15], [*range(7), 15]))  # the last damages the list of tables
 def test_what_lies_on_whole_pages_is_saved_and_the_rest_is_named(home, capsys, seed):
     fill(home)
     before = rows(home.store)

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.local import LocalBackend, starting
+from jupyter_autotrain.agent.service import starting
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import processes
+from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.worker import processes
 from tests.fault.local_trials import (
     COUNTS,
     begun,
@@ -34,6 +35,12 @@ pytestmark = pytest.mark.fault
 
 
 @pytest.fixture
+def backend(home: Home) -> LocalBackend:
+    """A backend that starts a supervisor for each trial."""
+    return local(home, reuse=False)
+
+
+@pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A start that goes on only once this file is there."""
     shim = tmp_path / "start_supervisor.py"
@@ -43,8 +50,8 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         import os, sys, time
         while not os.path.exists({str(gate)!r}):
             time.sleep(0.01)
-        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
-        from jupyter_autotrain.worker.supervisor_main import main
+        sys.path.insert(0, {str(Path(processes.__file__).parents[3])!r})
+        from jupyter_autotrain.agent.supervisor.supervisor_main import main
         main(sys.argv[1])
         """)
     )

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import processes
 from jupyter_autotrain.backends.local import LocalBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.worker import processes
 from tests.fault.local_trials import (
     COUNTS,
     begun,

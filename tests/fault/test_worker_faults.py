@@ -14,17 +14,18 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.local import LocalBackend, starting
-from jupyter_autotrain.core import system, wire
+from jupyter_autotrain.agent import system, wire
+from jupyter_autotrain.agent.service import starting, warm_starts
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import cgroup_setup, processes
+from jupyter_autotrain.agent.system.cgroups import CgroupLimits
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
+from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.process_identity import ProcessIdentity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.worker import cgroup_setup, processes
-from jupyter_autotrain.worker.cgroups import CgroupLimits
 from tests.fault.local_trials import begun, finish, has_ended, remove, status, text
 
 pytestmark = pytest.mark.fault
@@ -66,8 +67,9 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     shim.write_text(
         textwrap.dedent(f"""
         import sys
-        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
-        from jupyter_autotrain.worker import cgroup_setup, supervisor_main
+        sys.path.insert(0, {str(Path(processes.__file__).parents[3])!r})
+        from jupyter_autotrain.agent.system import cgroup_setup
+        from jupyter_autotrain.agent.supervisor import supervisor_main
         create = cgroup_setup.create
         cgroup_setup.create = lambda wanted: create(wanted, mountinfo="", own="")
         supervisor_main.main(sys.argv[1])
@@ -75,6 +77,7 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     )
     run = starting._run
     monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-2], str(shim), argv[-1]], env))
+    monkeypatch.setattr(warm_starts, "are_for", lambda _trial, **_options: False)
 
 
 def pid_of(backend: LocalBackend, ref: JobRef, who: str) -> int:
@@ -125,8 +128,8 @@ def test_a_supervisor_killed_at_any_moment_takes_its_worker_along_and_the_job_is
 
 def test_groups_of_a_maker_that_was_killed_are_swept_and_those_of_the_living_stay() -> None:
     code = """if True:
-        from jupyter_autotrain.worker.cgroup_setup import create
-        from jupyter_autotrain.worker.cgroups import CgroupLimits
+        from jupyter_autotrain.agent.system.cgroup_setup import create
+        from jupyter_autotrain.agent.system.cgroups import CgroupLimits
         print(*create(CgroupLimits(None, None, 9)).paths(), flush=True)
     """
     killed = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -143,7 +146,7 @@ def test_a_job_whose_starter_was_killed_goes_on(backend: LocalBackend, home: Hom
     trial = trial_of(home, COUNTS)
     code = f"""
         import os, signal, sys
-        sys.path.insert(0, {str(Path(processes.__file__).parents[2])!r})
+        sys.path.insert(0, {str(Path(processes.__file__).parents[3])!r})
         from pathlib import Path
         from jupyter_autotrain.backends.local import LocalBackend
         from jupyter_autotrain.core.backend import BackendContext

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_autotrain import capture, header, verbs
-from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, CaptureError, HeaderError, ShipError
+from jupyter_autotrain.header import aliases
 from jupyter_autotrain.verbs.grammar import grammar
 
 WORDS = (
@@ -94,9 +95,7 @@ SECTIONS = st.builds(
     VALUES,
 )
 CELLS = st.lists(LINES | SECTIONS, max_size=8).map("\n".join)
-FLAG_LINES = st.lists(st.sampled_from([*header.flags.spellings(), *WORDS]) | st.text(max_size=8), max_size=5).map(
-    " ".join
-)
+FLAG_LINES = st.lists(st.sampled_from([*aliases.spellings(), *WORDS]) | st.text(max_size=8), max_size=5).map(" ".join)
 CODE = st.lists(
     st.sampled_from(
         [
@@ -251,7 +250,7 @@ ARGUMENTS = (
 
 def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
     with_experiment(home)
-    slow = {"clean", "plan", "doctor", "stop", "retry"}  # they ask a manager, or look at the machine
+    slow = {"calibrate", "clean", "plan", "doctor", "stop", "retry"}  # they ask a manager, or look at the machine
 
     def nothing(*_):
         return None
@@ -285,7 +284,7 @@ def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
 
 def with_experiment(home):
     """An ended experiment with one trial."""
-    from jupyter_autotrain.core.states import TrialState
+    from jupyter_autotrain.agent.states import TrialState
     from jupyter_autotrain.store import Store
 
     with Store.open(home) as store:

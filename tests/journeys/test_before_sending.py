@@ -8,6 +8,7 @@ import pytest
 
 import jupyter_autotrain as at
 from jupyter_autotrain.cell import submission
+from jupyter_autotrain.client import submission as pipeline
 
 CELL = "%%autotrain told{flags}\nreturns: [kept]\n---\nkept, model['w'] = 1, offset\nseen.append(helper(2))"
 
@@ -24,7 +25,7 @@ def test_check_says_what_travels_and_what_differs_and_sends_nothing(prepared):
     assert result.success
     assert shown.splitlines() == [
         "Valid for backend 'local'; nothing was sent.",
-        "Travels: the cell, 1 definition, 3 variables (31 B).",
+        "Travels: the cell, 1 definition, 3 variables (36 B).",
         "In a trial, other than here:",
         "  copied: model, seen: the trial changes copies; these here stay as they are (`returns:` brings them back)",
     ]
@@ -65,7 +66,8 @@ def test_an_interrupt_leaves_nothing_and_says_so_in_one_line(prepared, home, mon
 
     # A shell that starts tests in the background has its children ignore the signal.
     before_handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    monkeypatch.setattr(submission, *{"read": ("read", interrupted), "submit": ("send", interrupted)}[where])
+    module, name = {"read": (submission, "read"), "submit": (pipeline, "send")}[where]
+    monkeypatch.setattr(module, name, interrupted)
     try:
         lines = prepared.fails(CELL.format(flags=""))
     finally:

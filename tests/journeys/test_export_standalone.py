@@ -126,7 +126,7 @@ def test_torch_and_pandas_objects_travel_and_stay_tied(shell, tmp_path):
         "    loss = net(x).pow(2).sum()\n    loss.backward()\n    opt.step()\n    print(f'{loss.item():.5f}', isinstance(net, Net))"
     )
     captured = capture.capture(code, shell.user_ns, cells_of(shell), cwd=tmp_path)
-    assert 'net, opt = __autotrain_data__("net_and_1")' in captured.script
+    assert '= __autotrain_data__("values")' in captured.script
     capture.write_bundle(captured, tmp_path / "bundle")
     capture.export_script(tmp_path / "bundle", {}, tmp_path / "trial.py")
     done = subprocess.run(

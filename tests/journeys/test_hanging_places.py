@@ -71,6 +71,24 @@ def kernel(folder):
         process = psutil.Process(pid)
         process.kill()
         process.wait(10)
+    end_trials(folder)
+
+
+def end_trials(folder):
+    """Have the trial stop whose backend never returns from `cancel`."""
+    for control in folder.glob("*/experiments/*/trials/*/*/control"):
+        (control / "stop").touch()
+    wait_until(lambda: not started_in(folder), "the end of the trials")
+
+
+def started_in(folder):
+    """The supervisors and workers of trials below a folder."""
+    return [process for process in psutil.process_iter(["cmdline"]) if _names(process, folder)]
+
+
+def _names(process, folder):
+    last_words = (process.info["cmdline"] or ())[-2:]
+    return any(str(folder) in word for word in last_words)
 
 
 def timed(kernel, code):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 
 import pytest
@@ -14,9 +13,13 @@ from tests.journeys.kernel import Kernel
 from tests.patterns.notebooks import TIMES, bundle_in, patterns, try_notebook
 
 WAITS = "import time\nreport(acc=0.25)\nwhile not should_stop():\n    time.sleep(0.05)"
-ALL = "AUTOTRAIN_LONG_TESTS" in os.environ
 WHOLE = "kernels"
-REAL = [pattern for pattern in patterns() if ALL or pattern.file == WHOLE]
+REAL = [
+    pytest.param(
+        pattern, id=f"{pattern.file}: {pattern.about}", marks=[] if pattern.file == WHOLE else pytest.mark.long
+    )
+    for pattern in patterns()
+]
 
 
 @pytest.fixture
@@ -80,7 +83,7 @@ def test_functions_of_a_kernel_travel_as_source_and_see_what_the_cell_binds(kern
     assert {name: how[name] for name in ("helper", "Net", "tick")} == dict.fromkeys(("helper", "Net", "tick"), "source")
 
 
-@pytest.mark.parametrize("pattern", REAL, ids=lambda pattern: f"{pattern.file}: {pattern.about}")
+@pytest.mark.parametrize("pattern", REAL)
 def test_a_notebook_gives_the_same_bundle_and_output_in_a_kernel_as_in_the_harness(kernels, home, monkeypatch, pattern):
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # the order of sets in pickles
     kernel = kernels("same.ipynb")
@@ -97,7 +100,8 @@ def test_a_notebook_gives_the_same_bundle_and_output_in_a_kernel_as_in_the_harne
     assert script_and_table(sent) == script_and_table(forked.bundle)
     if pattern.file == WHOLE:  # nothing in these is random, names a folder or has an address
         assert comparable(sent) == comparable(forked.bundle)
-        assert submitted.logs() == TIMES.sub("", kernel.run(training)) == forked.there
+        assert submitted.logs() == forked.there
+        assert TIMES.sub("", kernel.run(training)) == forked.here
 
 
 def script_and_table(bundle):

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("torch")
 
 from jupyter_autotrain.client import experiments
-from jupyter_autotrain.client.resubmit import resubmit
+from jupyter_autotrain.client.submission import resubmit
 from jupyter_autotrain.parallel.plan import Plan
 
 MODEL = """
@@ -38,11 +38,12 @@ def with_model(notebook):
 
 
 def test_the_verb_plans_expressions_of_the_notebook_and_shows_the_plan(with_model):
-    result, shown = with_model.run("%autotrain plan net --inputs batches[0] --cluster 8xA100")
+    result, shown = with_model.run("%autotrain plan net --inputs batches[0] --cluster 8xA100 --simplicity 0")
     result.raise_error()
     assert "on 8xA100" in shown
-    assert "data parallel" in shown
-    assert "sent per rank" in shown
+    assert "fastest" not in shown
+    assert "DDP" in shown
+    assert "sent bytes of a rank" in shown
     assert isinstance(with_model.value("_"), Plan)
 
 
@@ -101,10 +102,65 @@ def test_a_cell_with_a_plan_runs_as_it_is_and_the_plan_stays_with_the_experiment
     again = resubmit(home, sent.record, {})
     for experiment in (sent, again):
         kept = json.loads((home.bundle(experiment.id) / "plan.json").read_text())
-        assert kept["cluster"]["devices"] == 16
+        assert kept["cluster"]["device"] == "H100"
         assert kept["cost"]["step_s"] > 0
         assert "nodes" not in kept
     assert again.wait(timeout_s=120)
+
+
+TRAIN = """
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+model, optimizer, loader = plan.apply(net, optimizer, batches)
+for batch in loader:
+    model(batch).float().mean().backward()
+    optimizer.step()
+report(step=1, samples=len(batch), ranks=world_size)
+"""
+
+
+def ran(with_model, header):
+    """The metrics of a cell that trains with `plan`, and what it told before it was sent."""
+    result, shown = with_model.run(f"%%autotrain planned\nparallel: {header}\n---\n{TRAIN}")
+    result.raise_error()
+    sent = with_model.value("_")
+    assert sent.wait(timeout_s=120)
+    assert sent.state == "SUCCEEDED", sent.logs(1)
+    return {point["name"]: point["value"] for point in sent.metrics()}, shown
+
+
+def test_a_cell_runs_the_plan_of_its_header_on_as_many_workers(with_model):
+    header = "{workers: 2, mode: data_parallel, model: net, inputs: 'batches[0]'}"
+    found, shown = ran(with_model, header)
+    assert found == {"samples": 8, "ranks": 2}
+    assert "on 2xCPU" in shown
+    assert "The plan is the cell's `plan`" in shown
+
+
+def test_a_cell_runs_the_plan_that_the_notebook_has(with_model):
+    setup = "import jupyter_autotrain as at\nplan = at.plan(net, batches[0], cluster='2xCPU', mode='data_parallel')"
+    with_model.run(setup)[0].raise_error()
+    found, shown = ran(with_model, "{workers: 2}")
+    assert found == {"samples": 8, "ranks": 2}
+    assert "The plan is the cell's `plan`" in shown
+    for header, told in (
+        ("{workers: 3}", "The notebook's plan is for 2 devices, and the header has 3 workers."),
+        ("{workers: 2, model: net, inputs: 'batches[0]'}", "its header makes one, and the notebook has another"),
+        ("{workers: 2, mode: data_parallel}", "No plan without model and inputs"),
+    ):
+        assert told in "\n".join(with_model.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
+
+
+def test_a_number_of_workers_alone_needs_a_plan_in_the_notebook(with_model):
+    text = "\n".join(with_model.fails(f"%%autotrain\nparallel: {{workers: 2}}\n---\n{TRAIN}"))
+    assert "the notebook has no plan named `plan`" in text
+
+
+def test_a_plan_that_is_not_executed_is_refused_before_anything_is_sent(with_model, home):
+    before = len(list(experiments(home=home)))
+    header = "{workers: 2, mesh: {pp: 2}, model: net, inputs: 'batches[0]'}"
+    text = "\n".join(with_model.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
+    assert "The plan has what is not executed: 2 pipeline stages" in text
+    assert len(list(experiments(home=home))) == before
 
 
 @pytest.mark.parametrize("flags", ["--dry-run", ""])

@@ -11,7 +11,7 @@ from nbclient import NotebookClient
 AT_ONCE = (
     "%load_ext jupyter_autotrain\n"
     "import random\n"
-    "from jupyter_autotrain.client import progress\n"
+    "from jupyter_autotrain.client import waiting as progress\n"
     "progress._SHOW_AFTER_S = progress._UPDATE_EVERY_S = 0.0  # whatever the machine\n"
     "small, rows = 3, [random.randbytes(4_000_000) for _ in range(8)]"
 )

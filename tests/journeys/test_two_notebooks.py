@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.client import origin
+from jupyter_autotrain.client import lookup
 from jupyter_autotrain.testing import wait_until
 
 WAITS = "import time\nwhile not should_stop():\n    time.sleep(0.05)"
@@ -15,7 +15,7 @@ def at_notebook(notebook, tmp_path):
     """Makes the shell a new kernel of a notebook file."""
 
     def at_notebook(name):
-        origin._session.cache_clear()
+        lookup._session.cache_clear()
         notebook.shell.user_ns["__session__"] = str(tmp_path / name)
         return notebook
 

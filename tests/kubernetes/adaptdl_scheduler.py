@@ -17,9 +17,9 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from jupyter_autotrain.testing.kubernetes.adaptdl.pods import SUPERVISOR_URL
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import DEPLOYMENTS
+from tests.labs.kubernetes.adaptdl.pods import SUPERVISOR_URL
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import DEPLOYMENTS
 
 PYTHON = Path(sys.prefix) / "adaptdl" / "bin" / "python"
 PARTS = ("adaptdl_sched", "adaptdl_sched.allocator", "adaptdl_sched.supervisor")

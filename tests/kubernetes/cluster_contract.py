@@ -15,18 +15,18 @@ from typing import ClassVar
 import pytest
 from kubernetes import client
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes import real_cluster
 from tests.kubernetes.api.conftest import client_of
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes.cluster import KubernetesLab
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from kubernetes import client
 
-from jupyter_autotrain.testing.kubernetes import cluster as clusters
 from tests.kubernetes import real_cluster
 from tests.kubernetes.api.conftest import client_of
+from tests.labs.kubernetes import cluster as clusters
 
 
 @pytest.fixture(scope="session")

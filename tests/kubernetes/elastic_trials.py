@@ -7,20 +7,20 @@ import json
 import sys
 from collections.abc import Iterator
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.objects.naming import LABEL_HOME
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of
 from jupyter_autotrain.testing.bundles import wait_until
-from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes.adaptdl.controller import ADAPTDL_JOBS
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
 
 COUNTS = """
 import os, time

@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.testing.bundles import trial_of
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
 
 Submit = Callable[..., dict[str, tuple[KubernetesBackend, JobRef]]]
 KINDS: dict[str, tuple[type[KubernetesBackend], dict[str, JsonValue]]] = {

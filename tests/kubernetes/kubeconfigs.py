@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 
-from jupyter_autotrain.backends.kubernetes.access import kubeconfig
+from jupyter_autotrain.backends.kubernetes.access import credentials
 
 
-def load_once(path: str = "", context: str = "") -> kubeconfig.Access:
+def load_once(path: str = "", context: str = "") -> credentials.Access:
     """The access, as `kubeconfig.load` gives it; for tests that are not of its renewal."""
     return _of_content(path, context, Path(path).expanduser().read_bytes() if path else b"")
 
 
 @functools.cache
-def _of_content(path: str, context: str, content: bytes) -> kubeconfig.Access:
-    return kubeconfig.load(path, context)
+def _of_content(path: str, context: str, content: bytes) -> credentials.Access:
+    return credentials.load(path, context)

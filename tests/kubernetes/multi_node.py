@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.controllers.framework import FRAMEWORKS
-from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operator
-from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.controllers.framework import FRAMEWORKS
+from tests.labs.kubernetes.custom import trainer, training_operator
+from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, JOBS, PODS, SECRETS, SERVICES
 
 KINDS = (
     "Job",

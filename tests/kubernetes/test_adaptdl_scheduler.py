@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes import cluster as clusters
-from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS, SCHEMA, AdaptDLController
 from tests.kubernetes import adaptdl_scheduler, elastic_trials
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes import cluster as clusters
+from tests.labs.kubernetes.adaptdl.controller import ADAPTDL_JOBS, SCHEMA, AdaptDLController
 
 
 @pytest.fixture
@@ -43,12 +42,7 @@ def lab(tmp_path: Path, round_s: float) -> Iterator[clusters.KubernetesLab]:
         made.close()
 
 
-long = pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
-)
-
-
-@long
+@pytest.mark.long
 @pytest.mark.parametrize("round_s", [600.0])
 def test_a_trial_that_may_be_preempted_begins_at_once_and_another_says_for_what_it_waits(
     lab: clusters.KubernetesLab, tmp_path: Path
@@ -69,7 +63,7 @@ def test_a_trial_that_may_be_preempted_begins_at_once_and_another_says_for_what_
         backend.close()
 
 
-@long
+@pytest.mark.long
 def test_hints_of_a_trial_bring_it_a_second_replica(lab: clusters.KubernetesLab, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with elastic_trials.backend(lab, home) as backend:

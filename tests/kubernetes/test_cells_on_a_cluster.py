@@ -15,13 +15,13 @@ from IPython.utils.capture import CapturedIO, capture_output
 from traitlets.config import Config
 
 from jupyter_autotrain import backends, manager
-from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import object_type_of
+from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
-from jupyter_autotrain.testing.kubernetes.server.access import Rule, User
-from tests.kubernetes import cluster_objects as objects
+from tests.kubernetes.cluster import objects
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS
+from tests.labs.kubernetes.server.access import Rule, User
 from tests.projects import trust_project
 
 TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}
@@ -107,23 +107,57 @@ def test_a_dry_run_shows_the_whole_object_without_any_cluster(notebook: Notebook
 
 
 def test_unknown_fields_are_refused_by_name_before_anything_is_sent(notebook: Notebook, home: Home) -> None:
-    patch = "{spec: {paralelism: 2, suspend: maybe, template: {spec: {hostNetwrk: true}}}}"
+    patch = "{spec: {paralelism: 2, template: {spec: {hostNetwrk: true}}}}"
     lines = notebook.fails(notebook.cell(f"kubernetes: {{patch: {patch}}}"))
-    assert sorted(line.removeprefix("BackendUnavailableError: ") for line in lines[:3]) == [
-        "Job spec.paralelism: unknown field; did you mean 'parallelism'?",
-        "Job spec.suspend: 'maybe'; expected true or false",
-        "Job spec.template.spec.hostNetwrk: unknown field; did you mean 'hostNetwork'?",
+    assert sorted(line.removeprefix("BackendUnavailableError: ") for line in lines[:2]) == [
+        'Job: unknown field "spec.paralelism"',
+        'Job: unknown field "spec.template.spec.hostNetwrk"',
     ]
     assert len(lines) <= 6
     assert notebook.cluster.store.list(JOBS, None)[0] == []
     assert not list(home.root.glob("experiments/*"))
 
 
-def test_a_cluster_with_the_older_schemas_alone_refuses_the_same(notebook: Notebook) -> None:
-    notebook.cluster.api.fail_next(404, match="/openapi/v3", count=100)
-    lines = notebook.fails(notebook.cell("kubernetes: {patch: {spec: {paralelism: 2}}}"))
-    notebook.cluster.api.fail_next(404, match="/openapi/v3", count=0)
-    assert "Job spec.paralelism: unknown field; did you mean 'parallelism'?" in lines[0]
+@pytest.fixture
+def team(notebook: Notebook, request: pytest.FixtureRequest) -> Iterator[str]:
+    """A namespace with the labels that a test asks for."""
+    store = notebook.cluster.store
+    store.create(NAMESPACES, "", {"metadata": {"name": "team", "labels": getattr(request, "param", {})}})
+    yield "team"
+    store.delete(NAMESPACES, "", "team")
+
+
+def refusal_of_pod(notebook: Notebook, **options: str) -> str:
+    """What a cell says whose pods a namespace would refuse; nothing is made."""
+    notebook.use(notebook.cluster.kubeconfig, namespace="team", **options)
+    lines = notebook.fails(notebook.cell("trials: 1"))
+    assert len(lines) <= 6
+    assert notebook.cluster.store.list(JOBS, "team")[0] == []
+    assert notebook.cluster.store.list(PODS, "team")[0] == []
+    return lines[0]
+
+
+@pytest.mark.parametrize(
+    ("option", "thing"), [("priority_class", "priority class"), ("service_account", "service account")]
+)
+@pytest.mark.usefixtures("team")
+def test_what_its_pods_name_and_is_not_there_is_told_before_anything_is_sent(
+    notebook: Notebook, option: str, thing: str
+) -> None:
+    assert f"Pod: there is no {thing} absent: correct `{option}`" in refusal_of_pod(notebook, **{option: "absent"})
+
+
+@pytest.mark.parametrize("team", [{"pod-security.kubernetes.io/enforce": "restricted"}], indirect=True)
+@pytest.mark.usefixtures("team")
+def test_pods_that_the_security_of_a_namespace_forbids_are_told_before_anything_is_sent(notebook: Notebook) -> None:
+    assert "Pod: the namespace allows only pods of the security standard restricted" in refusal_of_pod(notebook)
+
+
+def test_a_quota_that_no_pod_fits_into_is_told_before_anything_is_sent(notebook: Notebook, team: str) -> None:
+    quota = {"metadata": {"name": "small"}, "spec": {"hard": {"pods": "0"}}}
+    notebook.cluster.store.create(RESOURCE_QUOTAS, team, quota)
+    told = refusal_of_pod(notebook)
+    assert "Pod: the quota small of its namespace is too small: it asks for pods=1, and pods=0 is allowed" in told
 
 
 def test_a_queue_that_is_not_there_is_refused_before_anything_is_sent(notebook: Notebook) -> None:
@@ -150,7 +184,7 @@ def test_each_type_refuses_unknown_fields_of_its_object_by_name(notebook: Notebo
     profile = f"{{type: {type_name}, kubeconfig: {config}, storage: {{pvc: x}}, patch: {{spec: {{paralelism: 2}}}}}}"
     lines = notebook.fails(f"%%autotrain\nbackend: {profile}\n{CODE}")
     kubeflow.remove(notebook.cluster.store)
-    assert " spec.paralelism: unknown field; " in lines[0]
+    assert 'unknown field "spec.paralelism"' in lines[0]
 
 
 def test_missing_permissions_are_refused_with_a_role_that_helps(notebook: Notebook) -> None:
@@ -184,7 +218,7 @@ def test_what_is_exported_runs_without_this_package(notebook: Notebook) -> None:
     found = list(yaml.safe_load_all((notebook.folder / "exported.yaml").read_text()))
     assert [one["kind"] for one in found] == ["ConfigMap", "ConfigMap", "Job"]
     for manifest in found:
-        kind = object_type_of(manifest)
+        kind = ObjectType.of(manifest)
         notebook.cluster.store.create(resource_of(notebook.cluster, kind.plural), "default", manifest)
     name = found[-1]["metadata"]["name"]
     objects.wait_for_condition(notebook.cluster, name, "Complete")

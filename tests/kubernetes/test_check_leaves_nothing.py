@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 
 import pytest
 
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes.every_kind import KINDS, left
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
 
 CHECK = """
 import json, sys
@@ -20,7 +19,6 @@ from jupyter_autotrain.core.profile import Profile
 for step in check_backend(Profile("lab", sys.argv[1], json.loads(sys.argv[2]))):
     print(json.dumps([step.name, step.is_good, step.text]), flush=True)
 """
-long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 TYPES = {"Job": "kubernetes", "AdaptDLJob": "adaptdl", "Framework": "frameworkcontroller"}
 
 
@@ -32,7 +30,9 @@ def check(cluster: KubernetesLab, kind: str) -> list[tuple[str, bool, str]]:
     return [(name, is_good, text) for name, is_good, text in map(json.loads, done.stdout.splitlines())]
 
 
-@pytest.mark.parametrize("kind", ["Job", *(pytest.param(kind, marks=long) for kind in KINDS if kind != "Job")])
+@pytest.mark.parametrize(
+    "kind", ["Job", *(pytest.param(kind, marks=pytest.mark.long) for kind in KINDS if kind != "Job")]
+)
 def test_nothing_is_left_at_the_moment_a_check_ends(cluster: KubernetesLab, kind: str) -> None:
     kubeflow.install(cluster.store, mpi_operator="0.8")
     steps = check(cluster, kind)

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from kubernetes import client
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.objects import naming
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS, PRIORITY_CLASSES
-from jupyter_autotrain.testing.kubernetes.objects.values import Json
-from tests.kubernetes import cluster_objects as objects
 from tests.kubernetes.api.conftest import client_of
+from tests.kubernetes.cluster import objects
 from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import JOBS, PODS, PRIORITY_CLASSES
+from tests.labs.kubernetes.objects.values import Json
 
 WAITS = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.02)"
 SIGTERM = "the supervisor got SIGTERM"

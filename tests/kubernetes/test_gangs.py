@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import JOBS, PODS
 
-long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 WHOLE_NODE = 3.0  # CPUs of four: two pods of it do not fit on a node
 WAITS = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.05)"
 
@@ -77,7 +75,7 @@ def test_of_two_gangs_on_a_cluster_that_holds_one_both_run_one_after_the_other(
     backend.cancel(second, 5.0)
 
 
-@long
+@pytest.mark.long
 def test_gangs_of_two_homes_that_hold_each_other_up_give_way(
     cluster: KubernetesLab, homes: list[Home], backends: list[KubernetesBackend]
 ) -> None:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes.cluster_contract import ClusterContract
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
 
-IS_LONG = os.environ.get("AUTOTRAIN_LONG_TESTS", "") not in ("", "0")
 pytestmark = [
     pytest.mark.fault,
-    pytest.mark.skipif(not IS_LONG, reason="that of type kubernetes does here; set AUTOTRAIN_LONG_TESTS=1"),
+    pytest.mark.long,
 ]
 
 

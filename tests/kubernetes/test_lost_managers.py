@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.harness import WAITS
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import PODS
 
 
 @pytest.fixture

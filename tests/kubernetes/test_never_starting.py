@@ -10,22 +10,22 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import (
+from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import (
     CONFIG_MAPS,
     NAMESPACES,
     PODS,
     RESOURCE_QUOTAS,
 )
-from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
 
 START_TIMEOUT_S = 2.0
 FAULTS: dict[str, tuple[dict[str, object], str]] = {
@@ -139,9 +139,6 @@ def test_a_trial_that_waits_for_room_that_others_use_waits_on(cluster: Kubernete
     wait_until(lambda: not cluster.store.list(CONFIG_MAPS, "default")[0], "the end of the code", within_s=60)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="pools of pods are to be written anew: a pilot that cannot start holds its trials"
-)
 def test_a_trial_whose_long_running_pod_can_never_start_ends_too(cluster: KubernetesLab, home: Home) -> None:
     cluster.images.missing.add("nowhere/train:1")
     with backend_on(cluster, home, start_timeout=1.0, reuse=1, image="nowhere/train:1") as backend:
@@ -152,10 +149,7 @@ def test_a_trial_whose_long_running_pod_can_never_start_ends_too(cluster: Kubern
         wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
 
 
-@pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
-@pytest.mark.xfail(
-    strict=True, reason="the storage of pods is to be written anew: a submit waits for its pod in any case"
-)
+@pytest.mark.long
 def test_a_pod_that_writes_to_the_storage_and_can_never_start_refuses_the_submit_at_once(
     cluster: KubernetesLab, home: Home, tmp_path: Path
 ) -> None:

@@ -12,25 +12,27 @@ from pathlib import Path
 import pytest
 
 import jupyter_autotrain as at
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, PythonEnvironment, PythonPackage
+from jupyter_autotrain.agent.objects.remote_files import Credentials
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.access.exec_command import ExecChannel
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials
-from jupyter_autotrain.core import home_identity, wire
+from jupyter_autotrain.client.clusters import cluster_of
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.inventory_cluster import cluster_of
+from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import EnvironmentKind, PythonEnvironment, PythonPackage
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, PlanError
 from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
-from jupyter_autotrain.testing.file_server import FileServer, serving
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
-from jupyter_autotrain.testing.wheels import write_wheel
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.file_server import FileServer, serving
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, JOBS, NODES, PODS, SECRETS
+from tests.labs.wheels import write_wheel
 from tests.projects import trust_project
 
 KEYS = {"AWS_ACCESS_KEY_ID": "team", "AWS_SECRET_ACCESS_KEY": "quiet"}
@@ -40,9 +42,6 @@ kept = checkpoint.load()
 print("from", kept)
 checkpoint.save({"step": 1 if kept is None else kept["step"] + 1})
 """
-
-
-long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 
 
 @contextlib.contextmanager
@@ -141,7 +140,35 @@ def test_big_data_is_written_to_the_volume_by_a_pod_and_read_there(
         status, text = run(backend, trial)
         assert text == f"{BIG_BYTES} ('/', 'autotrain', 'storage')\n", status
         wait_until(lambda: not loaders(cluster), "the end of the pod that wrote")
-    assert len(list(shared.glob("data/archives/*/big.bin"))) == 1
+    assert len(list(shared.glob("data/archives/*/*/big.bin"))) == 1
+
+
+def test_an_upload_to_the_volume_goes_on_where_the_end_of_its_pod_cut_it(
+    cluster: KubernetesLab, home: Home, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[int] = []
+    send = ExecChannel.send
+
+    def cut_half_way(channel: ExecChannel, data: bytes, within_s: float = 60.0) -> None:
+        sent.append(len(data))
+        send(channel, data, within_s)
+        if sum(sent) > BIG_BYTES // 2:
+            for name in loaders(cluster):
+                cluster.store.delete(PODS, "default", name)
+            wait_until(lambda: not loaders(cluster), "the end of the pod that writes")
+
+    with backend_on(cluster, home, storage={"host_path": str(shared)}) as backend:
+        trial = trial_with_big_data(home, tmp_path)
+        monkeypatch.setattr(ExecChannel, "send", cut_half_way)
+        with pytest.raises(BackendError):
+            backend.submit(trial, Placement(), {})
+        assert list(shared.glob("data/archives/*/*/big.bin")) == []
+        sent.clear()
+        monkeypatch.setattr(ExecChannel, "send", lambda *given: sent.append(len(given[1])) or send(*given))
+        assert run(backend, trial)[1].startswith(f"{BIG_BYTES} ")
+    assert sum(sent) < 0.8 * BIG_BYTES
+    assert len(list(shared.glob("data/archives/*/*/big.bin"))) == 1
+    assert list(shared.glob("data/archives/*/blobs")) == []
 
 
 def test_big_data_goes_to_s3_signed_with_the_keys_of_a_secret_that_no_trial_sees(
@@ -166,7 +193,7 @@ def test_big_data_goes_to_s3_signed_with_the_keys_of_a_secret_that_no_trial_sees
     assert [method for method, _ in server.requests] == ["PUT", "HEAD", "PUT", "GET"]
 
 
-@long
+@pytest.mark.long
 def test_data_that_was_changed_on_the_server_fails_the_trial_with_the_reason(
     cluster: KubernetesLab, home: Home, tmp_path: Path
 ) -> None:
@@ -183,7 +210,7 @@ def test_data_that_was_changed_on_the_server_fails_the_trial_with_the_reason(
     assert "has the SHA-256" in status.reason
 
 
-@long
+@pytest.mark.long
 def test_an_image_that_lacks_what_the_cell_imports_is_told_before_the_trial_begins(
     cluster: KubernetesLab, home: Home
 ) -> None:
@@ -196,7 +223,7 @@ def test_an_image_that_lacks_what_the_cell_imports_is_told_before_the_trial_begi
     assert text == ""
 
 
-@pytest.mark.parametrize("has_volume", [True, pytest.param(False, marks=long)])
+@pytest.mark.parametrize("has_volume", [True, pytest.param(False, marks=pytest.mark.long)])
 def test_an_attempt_goes_on_from_the_checkpoints_of_the_last_one(
     cluster: KubernetesLab, home: Home, shared: Path, has_volume: bool
 ) -> None:
@@ -210,11 +237,11 @@ def test_an_attempt_goes_on_from_the_checkpoints_of_the_last_one(
         assert run(backend, third)[1] == "from {'step': 2}\n"
         fifth = replace(trial, attempt=5, resume_attempt=4)  # the fourth was stopped before it ran
         assert run(backend, fifth)[1] == "from {'step': 3}\n"
-    kept = shared / "experiments" / home_identity.identity(home) / "e1" / "1-3" / "checkpoints"
+    kept = shared / "experiments" / home_identity(home) / "e1" / "1-3" / "checkpoints"
     assert kept.is_dir() is has_volume
 
 
-@pytest.mark.parametrize("kind", ["volume", pytest.param("mounted", marks=long)])
+@pytest.mark.parametrize("kind", ["volume", pytest.param("mounted", marks=pytest.mark.long)])
 def test_a_volume_loses_what_experiments_have_there_and_no_other_uses(
     cluster: KubernetesLab, home: Home, tmp_path: Path, shared: Path, kind: str
 ) -> None:
@@ -232,7 +259,7 @@ def test_a_volume_loses_what_experiments_have_there_and_no_other_uses(
         assert backend.experiments_there() == {}
         assert set(others.experiments_there()) == {"theirs"}
         wait_until(lambda: not loaders(cluster), "the end of the pods that looked")
-    assert [path.name for path in shared.glob("data/archives/*/*")] == ["big.bin"]
+    assert [path.name for path in shared.glob("data/archives/*/*/*")] == ["big.bin"]
     assert [path.name for path in shared.glob("experiments/*/*")] == ["theirs"]
 
 
@@ -316,7 +343,7 @@ def test_nodes_that_may_not_be_listed_are_unknown(cluster: KubernetesLab, home: 
         assert "may not be listed" in node.unavailable
 
 
-@long
+@pytest.mark.long
 def test_a_virtual_environment_is_made_once_on_the_storage(cluster: KubernetesLab, home: Home, shared: Path) -> None:
     wheel = write_wheel(shared / "wheels", "tinyhelper", "1.2")
     line = f"tinyhelper @ file:///autotrain/storage/wheels/{wheel.name}"

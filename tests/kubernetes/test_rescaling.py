@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import wait_until
-from jupyter_autotrain.testing.kubernetes.adaptdl.controller import ADAPTDL_JOBS
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
 from tests.kubernetes import elastic_trials
+from tests.labs.kubernetes.adaptdl.controller import ADAPTDL_JOBS
+from tests.labs.kubernetes.cluster import KubernetesLab
 
 
 @pytest.fixture

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
-from jupyter_autotrain.testing.kubernetes.cluster import KubernetesLab
-from jupyter_autotrain.testing.kubernetes.objects.resources import JOBS, PODS
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes.cluster import KubernetesLab
+from tests.labs.kubernetes.objects.resources import JOBS, PODS
 
-long = pytest.mark.skipif(not os.environ.get("AUTOTRAIN_LONG_TESTS"), reason="long; AUTOTRAIN_LONG_TESTS=1 runs it")
 CODE = "import os\nprint(os.uname().nodename, len(data.train.read_text()))\nreport(step=1, loss=0.5)"
 
 
@@ -81,7 +79,7 @@ def test_a_trial_that_waits_gets_another_pod_while_the_first_one_runs_a_trial(
         backend.close()
 
 
-@long
+@pytest.mark.long
 def test_a_trial_in_a_long_running_pod_is_cancelled_and_the_pod_goes_on(home: Home, backend: KubernetesBackend) -> None:
     waits = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
     first = backend.submit(trial_of(home, waits, experiment_id="a"), Placement(), {})
@@ -110,6 +108,23 @@ def test_another_manager_goes_on_with_a_trial_in_a_long_running_pod(
         assert len([one for one in cluster.store.list(JOBS, "default")[0] if "pilot" in one["metadata"]["name"]]) == 1
     finally:
         other.close()
+
+
+def test_a_trial_whose_pod_program_is_killed_is_lost_at_once_and_the_pod_goes_on(
+    home: Home, backend: KubernetesBackend
+) -> None:
+    kill = """
+import os, signal
+status = open(f"/proc/{os.getppid()}/status").read()
+os.kill(int(status.split("PPid:")[1].split()[0]), signal.SIGKILL)
+signal.pause()
+"""
+    first = backend.submit(trial_of(home, kill, experiment_id="a"), Placement(), {})
+    second = backend.submit(trial_of(home, "print('second')", experiment_id="b"), Placement(), {})
+    state, reason = ended(backend, first)
+    assert state is TrialState.LOST, reason
+    assert "the long-running pod ended" not in reason
+    assert ended(backend, second) == (TrialState.SUCCEEDED, "second\n")
 
 
 def test_a_long_running_pod_that_cannot_run_is_not_made_for_ever_and_the_trial_says_why(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.manager.completion_time import BackendTimes, Candidate, choose, estimates, explain
 
 

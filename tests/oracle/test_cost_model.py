@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, linear, mlp
-from jupyter_autotrain.parallel.graph.fold import fold
+from jupyter_autotrain.parallel.graph.prepare import fold
 
 
 def level(kind, size=8, **more):

@@ -3,9 +3,9 @@
 import pytest
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.plan import Megatron, MindSpore
+from tests.oracle.whole_space import plan
 
 
 def tiny_llama(batch=16):

@@ -1,5 +1,6 @@
 """What a plan answers: why, what if; and what it says to bad questions."""
 
+import html
 import re
 import time
 from dataclasses import replace
@@ -8,16 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from jupyter_autotrain.agent.sizes import parse_bytes
 from jupyter_autotrain.core.cluster_figures import memory_of
-from jupyter_autotrain.core.sizes import parse_bytes
 from jupyter_autotrain.errors import InfeasibleError, PlanError
-from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, mlp
 from jupyter_autotrain.parallel.plan.timeline import passes_of
 from jupyter_autotrain.parallel.search import StrategySpace
-from jupyter_autotrain.parallel.search.decisions import op_decision
+from jupyter_autotrain.parallel.search.solution import op_decision
+from tests.oracle.whole_space import plan
 
 
 def tiny(layers=4, batch=16):
@@ -163,7 +164,7 @@ def test_a_graph_with_a_cycle_is_answered_in_three_clauses(reader):
 def test_a_batch_that_nothing_divides_is_still_planned():
     found = plan(mlp(width=64, layers=3, batch=7), None, "8xA100", space=StrategySpace(all_devices=True))
     assert found.mesh.devices == 8
-    seven = plan(mlp(width=64, layers=3, batch=7), None, "8xA100")
+    seven = plan(mlp(width=64, layers=3, batch=7), None, "8xA100", simplicity=0)
     assert seven.mesh.devices == 7
     assert seven.cost.step_s < found.cost.step_s
 
@@ -195,3 +196,28 @@ def test_a_pattern_that_pins_an_op_without_such_a_loop_names_the_op():
     with pytest.raises(PlanError, match=r"'\*' has no loop 'head' to split, only .* \(op '") as caught:
         plan(graph, None, "2xA100", pins={"mesh": (2,), "ops": {"*": ("head",)}}, search="recursive_programming")
     assert len(str(caught.value).splitlines()) <= 6
+
+
+@pytest.mark.parametrize("share", [0.0, 0.05])
+def test_texts_have_at_most_88_columns_and_one_unit_of_memory(share):
+    graph = gpt(width=512, layers=12, heads=8, sequence=256, batch=32, vocabulary=32000)
+    whole = plan(graph, None, "2x4xH100", simplicity=share)
+    staged = plan(whole.graph, None, "2x4xH100", pins={"stages": 2, "mesh": (2, 2)}, search="recursive_programming")
+    told = [str(found.explain("h.2.mlp.c_fc")) for found in (whole, staged)]
+    tables = map(str, (whole.table(), staged.table(), whole.diff(staged)))
+    for text in (repr(whole), repr(staged), *tables, *told):
+        assert max(map(len, text.splitlines())) <= 88
+        assert not re.search(r"\d [kMGT]?B\b", text)
+    assert "no stages" in str(whole.diff(staged))
+
+
+def test_explanations_and_differences_are_tables_in_a_notebook(found):
+    told = found.explain("h.1.mlp.c_fc")
+    page = told._repr_html_()
+    assert page.count("<tr class=found>") == 1
+    assert page.count("<td") == 8 * (page.count("<tr") - 1)
+    assert html.escape(told.why) in page
+    assert found.table()._repr_html_().count("<tr>") == 1 + len(found.stages)
+    other = plan(tiny(), None, "2x4xA100", pins={"zero": 3, "recompute": "full"}, search="recursive_programming")
+    assert found.diff(other)._repr_html_().count("<tr>") == 1 + len(found.diff(other).changes)
+    assert found.diff(found)._repr_html_() == "<p>The plans do the same.</p>"

@@ -18,7 +18,6 @@ from jupyter_autotrain.parallel.plan.caveats import caveats  # noqa: E402 - afte
 from jupyter_autotrain.parallel.plan.modules import modules_of  # noqa: E402 - after the check for torch
 
 SCRIPT = Path(__file__).with_name("run_plan_code.py")
-LAYERS = {"llama": "*", "gpt2": "transformer.h.*"}
 STATES = {
     "data parallel": {"zero": 0, "recompute": "none"},
     "zero 1": {"zero": 1, "recompute": "none"},
@@ -27,6 +26,9 @@ STATES = {
     "fully sharded, recomputed": {"zero": 3, "recompute": "full"},
     "recomputed": {"zero": 0, "recompute": "full"},
     "attention recomputed": {"zero": 0, "recompute": "selective"},
+    "accumulated": {"zero": 0, "microbatches": 2},
+    "zero 1, accumulated": {"zero": 1, "microbatches": 2},
+    "fully sharded, accumulated": {"zero": 3, "microbatches": 2},
 }
 OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed")
 CASES = [f"llama: {states}" for states in (*STATES, "tensor")] + [f"gpt2: {states}" for states in OF_GPT2]
@@ -42,16 +44,18 @@ def script():
     return loaded
 
 
-def planned(script, model, pins):
-    found = api.plan(script.MODELS[model](), script.batch_of(), "2xA100", pins=pins, search="recursive_programming")
+def planned(script, model, pins, mode="hybrid_parallel"):
+    words = {"mode": mode, "search": "recursive_programming"}
+    found = api.plan(script.MODELS[model](), script.batch_of(), "2xA100", pins=pins, **words)
     priced = found.decision_costs()
     return found, caveats(priced, modules_of(priced))
 
 
 def planned_case(script, case):
     model, _, states = case.partition(": ")
-    pins = {"mesh": (2,), "ops": {LAYERS[model]: ("batch",)}, **STATES.get(states, {})}
-    return planned(script, model, Megatron(tensor=2) if states == "tensor" else pins)
+    if states == "tensor":
+        return planned(script, model, Megatron(tensor=2))
+    return planned(script, model, STATES[states], "data_parallel")
 
 
 @pytest.fixture(scope="module")

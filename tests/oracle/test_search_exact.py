@@ -19,6 +19,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 )
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem, neighbours
+from tests.matrices import long_besides
 
 SHAPES = {
     "chain": [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)],
@@ -50,7 +51,7 @@ def graphs(many):
     return (random_problem(seed, edges=shapes[seed % len(shapes)], values=2 + seed % 3) for seed in many)
 
 
-@pytest.mark.parametrize("start", range(0, 2_000, 100))
+@pytest.mark.parametrize("start", long_besides(range(500), range(0, 2_000, 100)))
 def test_elimination_equals_exhaustion_on_thousands_of_graphs(start):
     for problem in graphs(range(start, start + 100)):
         value, chosen, exact = minimise(problem.weighted(0.0))
@@ -58,7 +59,7 @@ def test_elimination_equals_exhaustion_on_thousands_of_graphs(start):
         assert value == exhaustive(problem)[0] == problem.seconds_of(chosen)
 
 
-@pytest.mark.parametrize("start", range(0, 2_000, 100))
+@pytest.mark.parametrize("start", long_besides(range(500), range(0, 2_000, 100)))
 def test_under_a_memory_bound_the_answer_is_still_the_best_on_thousands_of_graphs(start):
     for seed, problem in enumerate(graphs(range(start, start + 100)), start):
         heaviest = minimise(problem.weighted(0.0))[1]

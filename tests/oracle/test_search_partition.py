@@ -15,7 +15,7 @@ from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
-from jupyter_autotrain.parallel.search.stage.invariants import check_blocks, check_cover
+from jupyter_autotrain.parallel.search.stage.outcome import check_blocks, check_cover
 from jupyter_autotrain.parallel.search.stage.partition import minimax_partition
 from jupyter_autotrain.parallel.search.stage.partition_solver import _lightest, solve_partition
 
@@ -43,9 +43,9 @@ def test_partitions_of_any_number_of_blocks_over_any_number_of_stages_lose_none(
     layers = draw.randint(stages, 40)
     microbatches = draw.choice((4, 8, 16, 64))
     pipeline = piped(layers, stages, microbatches, draw.choice((ONE_F_ONE_B, Schedule.GPIPE)), recompute)
-    even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even_partition))
+    even_bytes = max(pipeline.problem(i, n).lightest().bytes for i, n in enumerate(pipeline.even_partition()))
     for share in (2.0, 1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 0.5, 0.4):
-        partition_bounds = within(pipeline, even_bytes * share).partition_bounds
+        partition_bounds = within(pipeline, even_bytes * share).partition_bounds()
         for multiplier in (0.0, 1e-11, 1e-9):
             for counts in (
                 partition_bounds.partition(multiplier),
@@ -68,7 +68,7 @@ def test_what_fits_is_found_wherever_looking_at_every_partition_finds_it(stages,
     for share in (0.9, 0.99, 1.0001, 1.1, 1.4, 2.0):
         limit_bytes = min(needs.values()) * share
         limited = within(pipeline, limit_bytes)
-        counts = limited.partition_bounds.fitting()
+        counts = limited.partition_bounds().fitting()
         assert (counts is not None) == (share > 1), share
         if counts:
             assert needs[tuple(counts)] <= limit_bytes

@@ -63,7 +63,7 @@ def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
     for candidate in search_run.candidates:
         pipeline = search_run.search.context.pipeline(candidate)
         best_s = min(reached_s(pipeline, counts) for counts in shares)
-        multipliers = [0.0, *(pipeline.multiplier * times for times in (0.3, 1.0, 3.0)), 1e-10, 1e-9]
+        multipliers = [0.0, *(pipeline.multiplier() * times for times in (0.3, 1.0, 3.0)), 1e-10, 1e-9]
         assert max(map(pipeline.bound_within_s, multipliers)) <= best_s * (1 + 1e-9), candidate
         if best_s < inf:
             assert reached_s(pipeline) <= 1.25 * best_s, candidate

@@ -11,7 +11,6 @@ import pytest
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError, TraceError
-from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.example_graphs import gpt, random_graph
 from jupyter_autotrain.parallel.graph.prepare import prepare
@@ -19,6 +18,7 @@ from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.outer import search_run
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from tests.oracle.whole_space import plan
 
 LAYERS = prepare(gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096))
 NO_LAYERS = prepare(random_graph(3, ops=60))
@@ -69,7 +69,8 @@ def test_whenever_it_is_interrupted_a_search_gives_its_best_plan_so_far_with_a_t
 
 @pytest.mark.parametrize("graph", [LAYERS, NO_LAYERS], ids=["layers", "no layers"])
 @pytest.mark.parametrize("calls", [20, 300, 5_000, 12_000])
-def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
+@pytest.mark.parametrize("execute", [False, True])
+def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls, execute):
     """Ctrl-C comes where it comes: here inside the search, after a number of its calls."""
     left = count(-calls)
 
@@ -78,7 +79,7 @@ def test_an_interrupt_between_any_two_calls_gives_a_plan(graph, calls):
         if event == "call" and not frame.f_code.co_flags & inspect.CO_GENERATOR and next(left) == 0:
             raise KeyboardInterrupt
 
-    asked = SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1, 2)))
+    asked = SearchRequest(space=StrategySpace(max_axes=1, microbatches=(1, 2)), execute=execute)
     began = count()
 
     def clock():

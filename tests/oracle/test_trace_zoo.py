@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from jupyter_autotrain.parallel.graph.graph import Family
 from jupyter_autotrain.parallel.trace import trace
-from jupyter_autotrain.parallel.trace.op_costs import FREE
+from jupyter_autotrain.parallel.trace.formulas import FREE
 
 transformers = pytest.importorskip("transformers")
 

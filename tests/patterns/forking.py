@@ -65,7 +65,9 @@ async def notebook(job, kernel):
     result = {"refused": "", "told": [], "notes": [], "took_s": 0.0}
     started = time.perf_counter()
     try:
-        draft = submission.read(kernel.shell, job["line"], job["cell"], cwd=Path.cwd(), environ=dict(os.environ))
+        draft = submission.read(
+            kernel.shell, job["line"], job["cell"], cwd=Path.cwd(), environ=dict(os.environ), planner=no_plan
+        )
     except AutotrainError as error:
         result["refused"] = str(error)
     else:
@@ -79,14 +81,18 @@ async def notebook(job, kernel):
         sys.exit(3)
 
 
+def no_plan(*_):
+    raise AssertionError("no pattern has a header with `parallel:`")
+
+
 def lay_ready(draft, directory):
     """The trial's directory, as a backend makes it."""
     from jupyter_autotrain import capture
-    from jupyter_autotrain.core import wire
+    from jupyter_autotrain.agent import wire
+    from jupyter_autotrain.agent.json import to_json
+    from jupyter_autotrain.agent.states import TrialState
     from jupyter_autotrain.core.attempt import trial_spec
-    from jupyter_autotrain.core.json import to_json
     from jupyter_autotrain.core.records import TrialRecord
-    from jupyter_autotrain.core.states import TrialState
 
     bundle = Path(directory, "bundle")
     spec = dataclasses.replace(draft.spec(), bundle=capture.write_bundle(draft.captured, bundle))
@@ -99,9 +105,9 @@ def lay_ready(draft, directory):
 
 def trial(job):
     """Run the cell's script as a worker does."""
-    from jupyter_autotrain.worker import api, environment
-    from jupyter_autotrain.worker.cell_runner import CellRunner
-    from jupyter_autotrain.worker.work_folder import enter_work
+    from jupyter_autotrain.agent.ranks import api
+    from jupyter_autotrain.agent.ranks.cell_runner import CellRunner, enter_work
+    from jupyter_autotrain.agent.trial import environment
 
     directory = job["trial"]
     variables = environment.complete(json.loads(Path(directory, "trial.json").read_text()), {})
@@ -126,7 +132,7 @@ def serve_notebooks(modules):
 def serve_trials(modules):
     """Fork for every trial a process that has loaded these modules."""
     del sys.path[0]
-    load([*modules, "cloudpickle", "jupyter_autotrain.worker.worker_main"])
+    load([*modules, "cloudpickle", "jupyter_autotrain.agent.ranks.worker_main"])
     serve(trial)
 
 

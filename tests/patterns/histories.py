@@ -164,7 +164,7 @@ STATE_PYTHON = (
     "import random\nprint('random:', random.random())",
     "import decimal\nprint('decimal, getcontext:', decimal.Decimal(1) / 3)",
     "import os\nprint('os, environ, AT_MARK:', os.environ.get('AT_MARK'))",
-    "import string\nlook(string_mark=getattr(string, 'mark', None))",
+    "import string\nlook(mark=getattr(string, 'mark', None))",
     "import logging\nprint('logging, getLogger:', logging.getLogger('app').level)",
     "import sys\nprint('sys, setrecursionlimit:', sys.getrecursionlimit())",
     "import warnings\nprint('warnings, simplefilter:', warnings.filters[0][0])",

@@ -5,6 +5,7 @@ A file holds notebooks in percent format, the last cell being the one that train
 are told), and `safe: names` (any of the three).
 """
 
+import re
 from collections import Counter
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from tests.patterns.notebooks import patterns
 
 FEWEST = 60
+SETTLES = re.compile(r"`(setup: \[[\d, ]+\]|ship: \[[^\]]+\])`")
 
 
 def notebooks():
@@ -35,6 +37,14 @@ def test_a_trial_is_equal_or_told_or_refused(tried, cells, how, names):
         assert outcome.ended_here == outcome.ended_there == 0, outcome.here
     else:
         assert [name for name in names if not outcome.tells(name)] == [], (outcome.told, outcome.here, outcome.there)
+        check_that_the_told_line_settles_it(tried, cells, outcome)
+
+
+def check_that_the_told_line_settles_it(tried, cells, outcome):
+    lines = {found[1] for one in outcome.told if (found := SETTLES.search(one))}
+    for line in lines:
+        again = tried((*cells[:-1], f"{line}\n---\n{cells[-1]}"))
+        assert (again.refused, again.here) == ("", again.there), again.script
 
 
 def test_there_are_many_patterns_and_none_twice():

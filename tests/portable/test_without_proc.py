@@ -11,7 +11,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Path(__file__).with_name("without_proc.sh")

@@ -7,7 +7,7 @@ import shutil
 import numpy as np
 import pytest
 
-from jupyter_autotrain.core.pictures import LEVEL
+from jupyter_autotrain.core.notes import PICTURE_LEVEL
 from jupyter_autotrain.store import Ingest
 from tests.server.jupyter import Filler, problem_of
 
@@ -242,7 +242,7 @@ def test_pictures_are_listed_and_read(server, filler):
     filler.begin("p1", 1)
     picture = b"\x89PNG\r\n\x1a\n" + b"x" * 100
     filler.file("p1", 1, "outputs/pictures/0001-step-40.png", picture)
-    note = [(0.0, LEVEL, "pictures/0001-step-40.png", 1)]
+    note = [(0.0, PICTURE_LEVEL, "pictures/0001-step-40.png", 1)]
     filler.store.ingest([Ingest("p1", 1, 1, "metrics", 1, notes=note)])
     found = server.get("/experiments/p1/pictures")["pictures"]
     assert found == [{"trial": 1, "attempt": 1, "name": "0001-step-40.png", "step": 40}]

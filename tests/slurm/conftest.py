@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.testing import slurm_lab
+from tests.labs import slurm_lab
 
 
 @pytest.fixture(scope="session")

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import BackendContract, trial_of
-from jupyter_autotrain.testing.slurm_lab import SlurmLab
+from tests.labs.slurm_lab import SlurmLab
 
 
 class TestSlurm(BackendContract):

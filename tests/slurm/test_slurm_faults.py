@@ -13,18 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.backends.slurm.batching import Batcher
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.slurm.job_script import Batcher
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.harness import WAITS
-from jupyter_autotrain.testing.slurm_lab import SlurmLab
+from tests.labs.slurm_lab import SlurmLab
 
 SECRET = "s3cr3t-t0ken-0123456789"
 COUNTS = """
@@ -39,10 +39,6 @@ for step in range(first, 10_000):
         break
 """
 Make = Callable[..., SlurmBackend]
-slow = pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="Slurm takes 6 s and more for this; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-)
 
 
 @pytest.fixture
@@ -123,7 +119,7 @@ def test_scancel_from_outside_is_told_as_such(make: Make, home: Home, cluster: S
     wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
-@slow
+@pytest.mark.long
 def test_the_time_limit_of_the_job_is_a_timeout_with_advice(make: Make, home: Home, cluster: SlurmLab) -> None:
     backend = make(time=60)
     ref = start(backend, home, WAITS)
@@ -180,7 +176,7 @@ def test_a_requeued_job_goes_on_from_its_checkpoint_and_no_line_is_lost_or_twice
     assert sorted(set(steps)) == list(range(len(set(steps))))
 
 
-@slow
+@pytest.mark.long
 def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost(
     make: Make, home: Home, cluster: SlurmLab
 ) -> None:
@@ -200,7 +196,7 @@ def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost
     assert end(backend, ref).state is TrialState.EARLY_STOPPED
 
 
-@slow
+@pytest.mark.long
 def test_a_trial_that_is_submitted_while_the_controller_is_down_is_submitted_once_when_it_is_back(
     make: Make, home: Home, cluster: SlurmLab
 ) -> None:
@@ -214,7 +210,7 @@ def test_a_trial_that_is_submitted_while_the_controller_is_down_is_submitted_onc
     assert read(backend, ref) == b"ran\n"
 
 
-@slow
+@pytest.mark.long
 def test_a_node_that_fails_loses_its_trial_with_that_reason(make: Make, home: Home, cluster: SlurmLab) -> None:
     backend = make()
     ref = start(backend, home, WAITS)
@@ -239,7 +235,7 @@ def test_what_slurm_refuses_is_told_in_its_words_and_leaves_nothing(make: Make, 
     assert not list((home.root / "slurm" / "batches").iterdir())
 
 
-@slow
+@pytest.mark.long
 def test_an_interpreter_that_is_missing_on_the_nodes_is_told(make: Make, home: Home) -> None:
     backend = make(python="/nowhere/python3")
     ended = end(backend, start(backend, home, ""))

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.submitting import submit
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.manager.reasons import explain
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.slurm_lab import SlurmLab
+from tests.labs.slurm_lab import SlurmLab
 
 CELL = """
 import pathlib, time
@@ -39,10 +39,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 LONG_JOBS = pytest.param(
     {"type": "slurm", "reuse": 2, "reuse_idle": "1s"},
     id="long jobs",
-    marks=pytest.mark.skipif(
-        "AUTOTRAIN_LONG_TESTS" not in os.environ,
-        reason="one job per trial does by default; long jobs too with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-    ),
+    marks=pytest.mark.long,
 )
 
 

@@ -11,14 +11,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import namespaces, slurm_lab, ssh_lab, trial_of, wait_for_end, wait_until
+from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
+from tests.labs import namespaces, slurm_lab, ssh_lab
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
 KINDS = ("mpich", "openmpi")

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
-from jupyter_autotrain.testing.slurm_lab import SlurmLab
+from tests.labs.slurm_lab import SlurmLab
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
 RANKS = """
@@ -82,6 +81,27 @@ def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
     wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_supervisor_that_is_killed_loses_the_trial(
+    backend: SlurmBackend, home: Home, cluster: SlurmLab, killed: int
+) -> None:
+    code = "import time\nprint('begun', flush=True)\ntime.sleep(1000)"
+    ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
+    streams = [wire.stream_of_rank(wire.STDOUT, rank) for rank in range(4)]
+    wait_until(lambda: backend.poll([ref]) and all(b"begun" in read(backend, ref, one) for one in streams), "all ranks")
+    directory = next(home.root.rglob("tasks")).read_text().strip()
+    folder = Path(directory) / ("nodes/1" if killed else "")
+    supervisor = json.loads((folder / wire.STATUS_FILE).read_text())["supervisor"]
+    cluster.run("kill", "-KILL", str(supervisor[0]))
+    ended = end(backend, ref)
+    why = (
+        "Lost: node 1: it is lost. " if killed else "Lost: its supervisor was killed from outside while the trial ran "
+    )
+    assert ended.state is TrialState.LOST
+    assert ended.reason.startswith(why)
+    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+
+
 def test_a_trial_whose_nodes_have_all_told_their_ends_does_not_wait_until_slurm_has_cleaned_up(
     backend: SlurmBackend, home: Home, cluster: SlurmLab
 ) -> None:
@@ -100,9 +120,7 @@ def test_a_trial_whose_nodes_have_all_told_their_ends_does_not_wait_until_slurm_
     assert "Rank 3 failed: ValueError: third" in ended.reason
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes half a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
-)
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 def test_ranks_of_torchrun_follow_the_order_of_the_nodes(backend: SlurmBackend, home: Home) -> None:
     code = """

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_for_end, wait_until
 from jupyter_autotrain.testing.harness import WAITS
-from jupyter_autotrain.testing.slurm_lab import SlurmLab
+from tests.labs.slurm_lab import SlurmLab
 
 SECRET = "s3cr3t-t0ken-0123456789"
 TELLS_JOB = "import os\nprint(os.environ['SLURM_JOB_ID'])"
@@ -185,10 +185,7 @@ def test_a_secret_reaches_its_own_trial_alone_and_its_file_goes(make: Make, home
     assert read(backend, other) == b"False\n"
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="one job per trial passes it by default; long jobs too with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-)
+@pytest.mark.long
 class TestSlurmReuse(BackendContract):
     @pytest.fixture(autouse=True)
     def _cluster(self, cluster: SlurmLab) -> None:

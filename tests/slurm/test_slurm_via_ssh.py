@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import pickle
 import shutil
 import subprocess
@@ -14,17 +13,18 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing import BackendContract, slurm_lab, ssh_lab, trial_of, wait_until
+from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
+from tests.labs import slurm_lab, ssh_lab
 
 
 class LastingLink(HostLink):
@@ -141,10 +141,7 @@ def test_code_goes_with_the_last_experiment_of_any_home_that_needs_it_and_comes_
     assert is_there()
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="the link is cut for 5 s; it runs with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-)
+@pytest.mark.long
 def test_a_cut_link_leaves_the_trial_alone_and_it_is_read_on(login: Login, tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     backend = login.backend(BackendContext(home))
@@ -166,10 +163,7 @@ class Harness(BackendHarness):
         raise NotImplementedError
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="Slurm's commands here do by default; a login node too with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-)
+@pytest.mark.long
 class TestSlurmViaSsh(BackendContract):
     @pytest.fixture(autouse=True)
     def _login(self, login: Login) -> None:

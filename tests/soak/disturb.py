@@ -13,6 +13,8 @@ from contextlib import suppress
 import psutil
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.pool import warm_list
+from jupyter_autotrain.agent.service import warm_starts
 from jupyter_autotrain.core.home import Home
 
 LONGEST_PAUSE_S = 2.5
@@ -39,9 +41,9 @@ class Disturber:
         if time.monotonic() < self._due_s:
             return
         self._due_s = time.monotonic() + self._choose.uniform(0.2, LONGEST_CALM_S)
-        action = self._choose.choice(
-            [self._kill_manager, self._pause_manager, self._pause_trial, self._delete_lock, self._delete_socket]
-        )
+        warm = [self._kill_warm, self._pause_warm]
+        own = [self._kill_manager, self._pause_manager, self._pause_trial, self._delete_lock, self._delete_socket]
+        action = self._choose.choice(own + warm)
         with suppress(psutil.Error, ProcessLookupError, FileNotFoundError):
             action()
         if self._choose.random() < 0.02:
@@ -73,6 +75,20 @@ class Disturber:
         found = [p for p in psutil.process_iter() if _is_supervisor(p, here)]
         self._pause(self._choose.choice(found or [self._manager()]))
         self.counts["supervisors paused" if found else "managers paused"] += 1
+
+    def _warm(self) -> psutil.Process:
+        found = warm_list.living(self._home.root / warm_starts.FOLDER)
+        if not found:
+            raise ProcessLookupError("no warm process lives just now")
+        return psutil.Process(self._choose.choice(found).process.pid)
+
+    def _kill_warm(self) -> None:
+        self._warm().kill()
+        self.counts["warm processes killed"] += 1
+
+    def _pause_warm(self) -> None:
+        self._pause(self._warm())
+        self.counts["warm processes paused"] += 1
 
     def _pause(self, process: psutil.Process) -> None:
         process.suspend()

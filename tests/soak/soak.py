@@ -26,6 +26,8 @@ from disturb import Disturber
 from user import STEPS
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.pool import warm_list
+from jupyter_autotrain.agent.service import warm_starts
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 
@@ -116,6 +118,7 @@ class Soak:
                 assert time.monotonic() < deadline_s, "experiments never end"
                 manager.ensure(self.home)
                 time.sleep(0.05)
+        warm_list.end_all(self.home.root / warm_starts.FOLDER)  # they would wait a minute for another trial
         while processes_of(self.home):
             assert time.monotonic() < deadline_s, f"still there: {processes_of(self.home)}"
             time.sleep(0.05)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import read_on
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import read_on
 
 
 def nothing_runs_on(*hosts: LabHost) -> None:

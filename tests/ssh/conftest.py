@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.testing import ssh_lab
-from jupyter_autotrain.testing.ssh_trials import LabBackends
+from tests.labs import ssh_lab
+from tests.labs.ssh_trials import LabBackends
 from tests.ssh.lasting_links import LastingLinks
 from tests.ssh.served_home import ServedHome
 
@@ -59,7 +59,7 @@ def make(lab: ssh_lab.SshLab) -> Iterator[LabBackends]:
     yield made
     made.close()
     for host in lab.hosts:
-        host.reboot()
+        host.clear()
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def served(tmp_path: Path, lab: ssh_lab.SshLab) -> Iterator[ServedHome]:
     made.kill()
     made.store.close()
     for host in lab.hosts:
-        host.reboot()
+        host.clear()
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, replace
 from functools import reduce
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import (
     Backend,
     BackendContext,
@@ -27,14 +28,13 @@ from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
-from jupyter_autotrain.manager.events import Discovered, Event
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.jobs.events import Discovered, Event
 from jupyter_autotrain.manager.recovery import recover_run
-from jupyter_autotrain.manager.trial_placement import Placed, TrialPlacer
+from jupyter_autotrain.manager.trial_start import Placed, TrialPlacer
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
 

@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.manager.identity import ManagerIdentity
+from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until, write_bundle
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 
 COUNTS = """
 import os, time

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.core.spec import ExperimentSpec, Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until, write_bundle
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 from tests.ssh.served_home import ServedHome
 from tests.ssh.test_multi_node import Cluster
 
@@ -104,9 +104,7 @@ def another_manager(cluster: Cluster) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="imports torch on two hosts: AUTOTRAIN_LONG_TESTS=1"
-)
+@pytest.mark.long
 def test_a_stop_comes_to_all_ranks_on_two_hosts_at_the_same_step(cluster: Cluster) -> None:
     code = """
         import time
@@ -150,3 +148,81 @@ def test_a_stop_comes_to_plain_ranks_on_two_hosts_at_the_same_step(cluster: Clus
     said = [cluster.text(ref, wire.stream_of_rank(wire.STDOUT, rank)) for rank in range(4)]
     assert len(set(said)) == 1, said
     assert "left at" in said[0]
+
+
+STOPS = """
+import time
+step = 0
+while not should_stop():
+    report(step=step, all_ranks=True, loss=float(rank))
+    step += 1
+    time.sleep(0.05 if rank else 0.02)
+print("left at", step, flush=True)
+"""
+
+
+def test_values_and_a_stop_arrive_on_all_hosts_while_no_manager_is_there(served: ServedHome, lab: SshLab) -> None:
+    bundle = write_bundle(served.home.bundle("e1"), STOPS)
+    spec = ExperimentSpec("exp", bundle, backends=(served.lab(("h1", "h2")),), resources=Resources(nodes=2))
+    served.store.add_experiment("e1", spec, time.time())
+    served.begin()
+    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values", within_s=120)
+    served.kill()
+    stored = len(served.store.points("e1"))
+    job = f".autotrain/jobs/{home_identity(served.home)}/e1-1-1"
+    folders = [next(host.home().glob(f"{job}@*")) for host in lab.hosts[:2]]
+    token = json.loads((folders[0] / wire.CONTROL / "endpoint").read_text())[-1].encode()
+    metrics = folders[0] / wire.METRICS
+    wait_until(lambda: metrics.read_text().count('{"loss": 0.5}') > stored + 10, "values with no manager", within_s=60)
+    (folders[1] / wire.STOP_FILE).write_text("Enough.")  # the manager was killed before it told the other host
+    lab.hosts[1].give(f"{lab.hosts[1].files.home(lab.hosts[1].user)}/.autotrain/jobs")
+    ends = [folder / wire.STATUS_FILE for folder in folders]
+    wait_until(lambda: all("EARLY_STOPPED" in end.read_text() for end in ends), "the ends with no manager", within_s=60)
+    said = [(folders[0] / wire.STDOUT).read_text(), (folders[1] / f"{wire.STDOUT}-1").read_text()]
+    assert said[0] == said[1]
+    count = int(said[0].split()[-1])
+    assert metrics.read_text().count('{"loss": 0.5}') == count
+    assert '"n"' not in metrics.read_text()
+    served.begin()
+    wait_until(lambda: served.store.experiment("e1").state.is_final, "the end", within_s=120)
+    kept = [path for folder in (served.home.root, *folders) for path in folder.rglob("*") if path.is_file()]
+    assert not [path for path in kept if token in path.read_bytes()]
+    assert served.states() == [TrialState.EARLY_STOPPED]
+    assert [(point.step, point.value) for point in served.store.points("e1")] == [(step, 0.5) for step in range(count)]
+
+
+def test_a_link_between_the_hosts_that_is_cut_for_a_while_loses_nothing(cluster: Cluster) -> None:
+    first, second, _ = cluster.lab.hosts
+    ref = cluster.submit(STOPS)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "the first values", within_s=60)
+    first.run("ip", "route", "add", "blackhole", second.address)
+    try:
+        wait_until(lambda: '"loss":1.0' in cluster.text(ref, "metrics-1"), "the other host goes on")
+        before = len(reduced(cluster, ref, "loss"))
+        others = cluster.text(ref, "metrics-1").count('"r"')
+        wait_until(lambda: cluster.text(ref, "metrics-1").count('"r"') > others + 100, "reports behind the cut")
+        assert len(reduced(cluster, ref, "loss")) < before + 50
+        assert cluster.status(ref).state is TrialState.RUNNING
+    finally:
+        first.run("ip", "route", "del", "blackhole", second.address)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > before + 100, "the values", within_s=90)
+    cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
+    assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
+    steps = [step for step, value in reduced(cluster, ref, "loss") if value == 0.5]
+    assert steps == list(range(len(steps)))
+    assert {cluster.text(ref), cluster.text(ref, "stdout-1")} == {f"left at {len(steps)}\n"}
+
+
+def test_hosts_that_do_not_reach_each_other_say_so(cluster: Cluster) -> None:
+    first, second, _ = cluster.lab.hosts
+    ref = None
+    first.run("ip", "route", "add", "blackhole", second.address)
+    try:
+        ref = cluster.submit(STOPS)
+        wait_until(lambda: "waits for the other nodes: " in cluster.status(ref).reason, "the words", within_s=90)
+        assert cluster.status(ref).state is TrialState.PREPARING
+        assert "nodes of the trial have come" in cluster.status(ref).reason
+    finally:
+        first.run("ip", "route", "del", "blackhole", second.address)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "values once they do", within_s=60)
+    cluster.backend.cancel(ref, 0.0)

@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.backends.ssh import checking
+from jupyter_autotrain.backends.ssh import host_checks
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.client.backend_check import check_backend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.backend_check import CheckStep, HostKeyBackend
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.testing import ssh_lab, wait_until
+from jupyter_autotrain.testing import wait_until
+from tests.labs import ssh_lab
 
 ALL_STEPS = ["resolve", "connect", "host key", "login shell", "Python", "free disk", "what it has"]
 TRIAL_STEPS = ["upload", "tiny trial", "metric back", "clean"]
@@ -60,7 +61,7 @@ def test_a_host_is_checked_from_its_name_to_a_metric_of_a_trial_and_nothing_is_l
 def test_a_slow_login_shell_is_told_with_what_it_costs(lab: ssh_lab.SshLab) -> None:
     steps = {step.name: step for step in check_backend(profile(lab, user="slow"))}
     assert steps["login shell"].is_good
-    assert int(steps["login shell"].text.split()[0]) > 1000 * checking._SLOW_SHELL_S
+    assert int(steps["login shell"].text.split()[0]) > 1000 * host_checks._SLOW_SHELL_S
     assert "paid once per connection" in steps["login shell"].action
 
 
@@ -172,7 +173,7 @@ def test_a_host_that_lets_nobody_in_is_told(lab: ssh_lab.SshLab) -> None:
 def test_a_host_off_the_network_and_a_name_that_nobody_knows_are_told(
     lab: ssh_lab.SshLab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(checking, "CONNECT_S", 0.5)
+    monkeypatch.setattr(host_checks, "CONNECT_S", 0.5)
     lab.hosts[0].cut()
     step = failure(lab)
     assert step.name == "connect"

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
 
 from jupyter_autotrain import backends
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice, Profile
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import BackendContract
 from jupyter_autotrain.testing.harness import WAITS
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 from tests.ssh.hybrid_backend import HybridBackend
 from tests.ssh.lasting_links import LastingLinks
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="those of this machine and of SSH do here; several at once too with AUTOTRAIN_LONG_TESTS=1",
-)
+@pytest.mark.long
 class TestHybrid(BackendContract):
     """One trial at a time goes to a host; what runs beside it runs here."""
 

@@ -2,34 +2,34 @@
 
 from __future__ import annotations
 
-import os
 import time
 
-from jupyter_autotrain.core.profile import LOCAL
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing.ssh_lab import SshLab
-from tests.ssh.served_home import ServedHome, until
+import pytest
 
-TRIALS = 30 if os.environ.get("AUTOTRAIN_LONG_TESTS") else 9
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.profile import LOCAL
+from tests.labs.ssh_lab import SshLab
+from tests.ssh.served_home import ServedHome, until
 
 
 def nothing_left(lab: SshLab) -> bool:
     return not any("start_supervisor" in command for host in lab.hosts for command in host.commands().values())
 
 
+@pytest.mark.parametrize("trials", [9, pytest.param(30, marks=pytest.mark.long)])
 def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_or_doubled(
-    served: ServedHome, lab: SshLab
+    served: ServedHome, lab: SshLab, trials: int
 ) -> None:
-    experiment = served.submit(("h1", "h2", "h3"), trials=TRIALS, concurrency=TRIALS)
-    until(lambda: len(served.steps()) > TRIALS // 2, "the first reports")
+    experiment = served.submit(("h1", "h2", "h3"), trials=trials, concurrency=trials)
+    until(lambda: len(served.steps()) > trials // 2, "the first reports")
     for _ in range(2):
         served.kill()
         served.begin()
         before = sum(map(len, served.steps().values()))
-        until(lambda before=before: sum(map(len, served.steps().values())) > before + TRIALS, "more reports")  # type: ignore[misc]  # bound at once
+        until(lambda before=before: sum(map(len, served.steps().values())) > before + trials, "more reports")  # type: ignore[misc]  # bound at once
     served.end()
-    assert served.states() == [TrialState.SUCCEEDED] * TRIALS
-    assert set(served.steps()) == {(number, 1) for number in range(1, TRIALS + 1)}
+    assert served.states() == [TrialState.SUCCEEDED] * trials
+    assert set(served.steps()) == {(number, 1) for number in range(1, trials + 1)}
     served.assert_whole(experiment)
     assert set(served.nodes().values()) == {"h1", "h2", "h3"}
     until(lambda: nothing_left(lab), "the end of all supervisors")

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.manager.artifact_sync import fetch_results
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 
 pytestmark = pytest.mark.fault
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
@@ -105,6 +105,7 @@ def test_ranks_on_two_hosts_know_each_other_and_have_logs_of_their_own(cluster: 
 
 
 @needs_torch
+@pytest.mark.long  # as does torchrun on two hosts
 def test_torch_reduces_over_two_hosts_at_the_address_that_they_reach(cluster: Cluster) -> None:
     code = """
         import torch
@@ -237,7 +238,6 @@ def test_a_host_that_is_silent_for_too_long_is_lost_and_its_partner_is_free(lab:
     cluster.backend.close()
 
 
-@pytest.mark.xfail(strict=True, reason="files come home from all hosts of a trial or from none")
 def test_what_the_other_host_has_of_a_lost_trial_comes_home(lab: SshLab, tmp_path: Path) -> None:
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
     cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=3.0)
@@ -262,6 +262,21 @@ def test_a_rebooted_host_ends_the_trial_as_lost(cluster: Cluster) -> None:
     assert end.state is TrialState.LOST
     assert end.reason.startswith("On h2: Lost: the machine was restarted")
     cluster.assert_nothing_runs()
+
+
+@pytest.mark.parametrize("killed", [0, 1])
+def test_a_killed_supervisor_loses_the_trial_and_the_other_host_ends_by_itself(cluster: Cluster, killed: int) -> None:
+    ref = cluster.submit(WAITS, workers=2)
+    cluster.begun(ref, 4)
+    cluster.backend.close()  # nobody tells the other host
+    hosts = cluster.lab.hosts[:2]
+    (pid,) = [pid for pid, args in hosts[killed].commands().items() if "start_supervisor" in args]
+    hosts[killed].run("kill", "-KILL", str(pid))
+    cluster.assert_nothing_runs()
+    cluster.backend = SshBackend(cluster.profile, cluster.context)
+    end = cluster.finish(ref)
+    assert end.state is TrialState.LOST
+    assert end.reason.startswith(f"On {hosts[killed].name}: Lost: its supervisor was killed from outside")
 
 
 def test_an_address_of_the_profile_is_what_the_others_get(lab: SshLab, tmp_path: Path) -> None:

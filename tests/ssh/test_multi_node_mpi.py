@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 from tests.ssh.test_multi_node import Cluster
 
 pytestmark = pytest.mark.fault
@@ -77,7 +77,6 @@ def test_a_rank_that_fails_is_named_also_by_a_supervisor_that_learns_it_late(clu
     cluster.assert_nothing_runs()
 
 
-@pytest.mark.xfail(strict=True, reason="mpiexec has its daemon started by the path that it has on the first host")
 def test_hosts_may_have_their_mpi_at_different_paths(prefix: Path, lab: SshLab, tmp_path: Path, scratch: str) -> None:
     second = lab.hosts[1]
     second.run("mount", "--bind", str(prefix), second.make_folder(scratch))

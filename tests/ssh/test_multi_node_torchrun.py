@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 from tests.ssh.test_multi_node import Cluster
 
 pytestmark = [
     pytest.mark.fault,
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
 ]
-slow = pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ, reason="takes a minute: AUTOTRAIN_LONG_TESTS=1, as in `make soak`"
-)
 STEPS = """
 import os, time, torch
 import torch.distributed as dist
@@ -60,7 +56,7 @@ def test_agents_on_two_hosts_make_one_group(cluster: Cluster) -> None:
     assert '"size":2.0' in cluster.text(ref, wire.METRICS)
 
 
-@slow
+@pytest.mark.long
 @pytest.mark.timeout(600)
 def test_an_elastic_trial_goes_on_without_a_lost_host_and_with_it_when_it_is_back(cluster: Cluster) -> None:
     ref = cluster.submit(STEPS.format(steps=400, pause_s=0.2), launcher="torchrun", elastic=True)

@@ -8,17 +8,17 @@ from collections.abc import Callable
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import agent_watching
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.service import watching
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection
+from jupyter_autotrain.backends.ssh.host_survey import SideBySide
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
-from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
-from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.ssh.trial_starter import UploadProgress
 from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start, status
+from tests.labs.ssh_trials import COUNTS, LabBackends, end, read_on, start, status
 
 
 def pushed(name: str, offset: int, data: bytes, **more: object) -> dict[str, object]:
@@ -77,7 +77,7 @@ def test_a_stream_that_is_longer_than_the_window_comes_whole(make: LabBackends, 
         return seen[0].count(b"\n") == lines
 
     wait_until(is_whole, "all lines", within_s=60)
-    assert len(seen[0]) > 4 * agent_watching.WINDOW_BYTES
+    assert len(seen[0]) > 4 * watching.WINDOW_BYTES
     assert seen[0] == b"".join(b"line %d\n" % number for number in range(lines))
     backend.cancel(ref, 0.0)
 

@@ -13,21 +13,32 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.backends.ssh import connecting
-from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
-from jupyter_autotrain.backends.ssh.sending import DamagedFileError, Receiver, scan_folder, send_folder
-from jupyter_autotrain.backends.ssh.transport import LinkLostError, Transport
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
+from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
+from jupyter_autotrain.backends.ssh.transport import Transport, start
+from jupyter_autotrain.backends.transfer import sending
+from jupyter_autotrain.backends.transfer.channels import LinkLostError
+from jupyter_autotrain.backends.transfer.folders import scan_folder
+from jupyter_autotrain.backends.transfer.sending import (
+    RECEIVE_AND_END,
+    DamagedFileError,
+    ProgressCallback,
+    Receiver,
+    send_folder,
+)
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import kill_agents
+from tests.labs.ssh_lab import LabHost, SshLab
+from tests.labs.ssh_trials import kill_agents
 from tests.ssh.after_a_fault import is_told, nothing_runs_on
 
 MB = 1 << 20
 
 
-@pytest.fixture(params=list(TransportKind))
+# Where the carrier matters: what is sent is the same with either.
+by_both = pytest.mark.parametrize("kind", list(TransportKind), indirect=True)
+
+
+@pytest.fixture(params=[TransportKind.PARAMIKO, pytest.param(TransportKind.OPENSSH, marks=pytest.mark.long)])
 def kind(request: pytest.FixtureRequest) -> TransportKind:
     if request.param is TransportKind.PARAMIKO:
         pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
@@ -86,10 +97,13 @@ def place(host: LabHost, scratch: str) -> Place:
     return Place(host, scratch)
 
 
+def receiver_on(transport: Transport, python: str = sys.executable, then: str = RECEIVE_AND_END) -> Receiver:
+    return Receiver(lambda argv: start(transport, argv, "h1"), python, "h1", then)
+
+
 def send(transport: Transport, source: Path, place: Place, progress: ProgressCallback | None = None) -> Path:
     """Send a folder; gives where it lies, as this machine sees it."""
-    receiver = Receiver(transport, sys.executable, "h1")
-    return place.host.path(send_folder(receiver, scan_folder(source), place.path, "files", progress))
+    return place.host.path(send_folder(receiver_on(transport), scan_folder(source), place.path, "files", progress))
 
 
 def sent_bytes(transport: Transport, source: Path, place: Place) -> int:
@@ -98,6 +112,7 @@ def sent_bytes(transport: Transport, source: Path, place: Place) -> int:
     return totals[-1]
 
 
+@by_both
 def test_a_folder_arrives_whole_and_private(transport: Transport, source: Path, place: Place) -> None:
     there = send(transport, source, place)
     assert scan_folder(there).digest == scan_folder(source).digest
@@ -130,8 +145,18 @@ def test_progress_grows_to_the_total(transport: Transport, source: Path, place: 
     assert seen[-1][0] == seen[-1][1] >= 3 * MB
 
 
+@contextlib.contextmanager
+def ending_soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """End receivers after 6 s of silence: a host may not notice that its client is gone."""
+    text = sending._text
+    with monkeypatch.context() as patch:
+        patch.setattr(sending, "_text", lambda module: text(module).replace("SILENCE_S = 60\n", "SILENCE_S = 6\n"))
+        yield
+
+
+@by_both
 def test_after_a_cut_only_the_rest_is_sent(
-    lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: Place
+    lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (source / "large.bin").write_bytes(os.urandom(24 * MB))
     cut_at: list[int] = []
@@ -142,7 +167,7 @@ def test_after_a_cut_only_the_rest_is_sent(
             cut_at.append(sent)
 
     transport = connect(lab, kind)
-    with pytest.raises(LinkLostError) as caught:
+    with ending_soon(monkeypatch), pytest.raises(LinkLostError) as caught:
         send(transport, source, place, cut_half_way)
     is_told(caught.value, "h1 does not answer")
     transport.close()
@@ -156,6 +181,7 @@ def test_after_a_cut_only_the_rest_is_sent(
     nothing_runs_on(host)
 
 
+@by_both
 def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
     transport: Transport, host: LabHost, source: Path, place: Place
 ) -> None:
@@ -194,9 +220,10 @@ def test_a_place_that_cannot_be_written_is_a_clear_error(transport: Transport, s
             send(transport, source, Place(place.host, path))
 
 
+@by_both
 def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, source: Path, place: Place) -> None:
     with pytest.raises(BackendError, match="/no/such/python on h1 ended") as caught:
-        send_folder(Receiver(transport, "/no/such/python", "h1"), scan_folder(source), place.path, "bundles")
+        send_folder(receiver_on(transport, "/no/such/python"), scan_folder(source), place.path, "bundles")
     assert "python:" in caught.value.action
 
 
@@ -204,7 +231,7 @@ def test_a_python_that_is_not_there_is_a_clear_error(transport: Transport, sourc
 def test_whatever_size_an_archive_has_nothing_of_it_is_taken_for_the_next_folder(
     transport: Transport, source: Path, place: Place, size: int
 ) -> None:
-    receiver = Receiver(transport, sys.executable, "h1", "main(); main()")
+    receiver = receiver_on(transport, sys.executable, "main(); main()")
     only = source.parent / "only"
     only.mkdir()
     (only / "file").write_bytes(b"x" * size)

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator
 
 import psutil
 import pytest
 
-from jupyter_autotrain.backends.ssh import answer_deadlines, remote_command, sending
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.ssh import agent_connection
+from jupyter_autotrain.backends.ssh import transport as remote_command
+from jupyter_autotrain.backends.transfer import sending
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, agents, end, read_on, start, status
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import COUNTS, LabBackends, agents, end, read_on, start, status
+from tests.matrices import long_besides
 from tests.ssh.after_a_fault import is_told, is_whole, nothing_runs_on
 
-IS_LONG = "AUTOTRAIN_LONG_TESTS" in os.environ
-TRANSPORTS = ("paramiko", "openssh") if IS_LONG else ("paramiko",)  # what it tests is common to both
+TRANSPORTS = ("paramiko", pytest.param("openssh", marks=pytest.mark.long))  # what it tests is common to both
 NOTICED_S = 30.0
 MOST_MEMORY_BYTES = 200_000_000
 # What stands in the place of `python3` on a host, and what is said of it.
@@ -36,6 +37,7 @@ PROGRAMS = {
     "Python 3.8": ("echo 'it is Python 3.8' >&2; exit 1", "it is Python 3.8"),
     "Python 2": ("echo 'Unknown option: -I' >&2; echo 'Try python -h' >&2; exit 2", "it is older than Python 3.4"),
 }
+SOME_PROGRAMS = ("the same line without end", "nothing", "other JSON", "brackets without end", "Python 3.8", "Python 2")
 SHELLS = {
     "prints lines without end": ("yes", "prints without end"),
     "prints slowly without end": ("while sleep 0.1; do echo x; done", "has not run a command within 2 s"),
@@ -140,7 +142,7 @@ def test_a_disk_that_does_not_answer_makes_its_host_a_silent_one(make: LabBacken
 def test_a_request_that_is_never_answered_fails_while_others_are(
     make: LabBackends, home: Home, host: LabHost, scratch: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answer_deadlines, "_ANSWER_S", 2.0)
+    monkeypatch.setattr(agent_connection, "_ANSWER_S", 2.0)
     backend = make(home)
     ref = start(backend, home, "print(1)")
     end(backend, ref)
@@ -159,7 +161,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("said", PROGRAMS)
+@pytest.mark.parametrize("said", long_besides(SOME_PROGRAMS, PROGRAMS))
 def test_an_interpreter_that_is_none_is_named_with_what_it_said(
     make: LabBackends, home: Home, host: LabHost, scratch: str, said: str, transport: str
 ) -> None:

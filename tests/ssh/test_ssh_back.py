@@ -8,21 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import file_channel
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.ssh import large_channels
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.client import elsewhere
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.client import outputs
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.manager.artifact_sync import fetch_results
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import LabBackends, end, read_on, start
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import LabBackends, end, read_on, start
 
 WRITES = """
 import os, pathlib
@@ -45,7 +45,7 @@ def test_small_files_come_at_once_and_large_ones_on_request_also_after_a_cut(mak
     ]
     assert (directory / wire.WORK / "small.txt").read_text() == "small"
     assert (directory / wire.OUTPUTS / "model.pkl").stat().st_size > 2_000_000
-    assert elsewhere.sizes(directory) == {"work/deep/large.bin": 6_000_000}
+    assert outputs.sizes(directory) == {"work/deep/large.bin": 6_000_000}
     assert not (directory / wire.CHECKPOINTS).exists()
     part = directory / wire.WORK / "deep" / "large.bin.part"
     part.parent.mkdir()
@@ -53,9 +53,9 @@ def test_small_files_come_at_once_and_large_ones_on_request_also_after_a_cut(mak
     choice = BackendChoice(backend._profile)
     spec = ExperimentSpec("e", Bundle(), backends=(choice,))
     trial = TrialRecord("e1", 1, TrialState.SUCCEEDED, {}, ref=ref, placement=Placement(backend="lab"))
-    elsewhere.bring(home, spec, trial, directory, lambda _: None)
+    outputs.bring(home, spec, trial, directory, lambda _: None)
     assert (directory / "work" / "deep" / "large.bin").read_bytes() == b"x" * 6_000_000
-    assert elsewhere.sizes(directory) == {}
+    assert outputs.sizes(directory) == {}
 
 
 def test_a_file_that_is_not_what_its_first_part_was_is_told_and_then_brought_from_its_beginning(
@@ -82,21 +82,21 @@ def test_a_link_that_is_cut_while_a_large_file_comes_leaves_what_came_for_the_ne
     ref = start(backend, home, WRITES)
     end(backend, ref)
     target = home.trial("e1", 1, 1) / wire.WORK / "large.bin"
-    piece = file_channel._Stream.piece
+    piece = large_channels._Stream.piece
 
-    def cut_in_the_middle(stream: file_channel._Stream, most_bytes: int) -> bytes:
+    def cut_in_the_middle(stream: large_channels._Stream, most_bytes: int) -> bytes:
         if 1_000_000 < most_bytes < 5_000_000:
             host.cut()
         return piece(stream, most_bytes)
 
-    monkeypatch.setattr(file_channel._Stream, "piece", cut_in_the_middle)
+    monkeypatch.setattr(large_channels._Stream, "piece", cut_in_the_middle)
     with pytest.raises(BackendUnavailableError, match="does not answer"):
         backend.fetch(ref, "work/deep/large.bin", str(target))
     came_bytes = target.with_name("large.bin.part").stat().st_size
     assert came_bytes > 500_000
     host.heal()
     asked: list[int] = []
-    monkeypatch.setattr(file_channel._Stream, "piece", lambda stream, most: asked.append(most) or piece(stream, most))
+    monkeypatch.setattr(large_channels._Stream, "piece", lambda stream, most: asked.append(most) or piece(stream, most))
     wait_until(lambda: is_fetched(backend, ref, target), "the link to be made again", within_s=60.0)
     assert target.read_bytes() == b"x" * 6_000_000
     assert max(asked) == 6_000_000 - came_bytes

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import pytest
 
+from jupyter_autotrain.backends.ssh.address import TransportKind
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.testing import BackendContract
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 from tests.ssh.lasting_links import LastingLinks
 
 
@@ -40,9 +39,6 @@ class TestParamiko(SshContract):
     kind = TransportKind.PARAMIKO
 
 
-@pytest.mark.skipif(
-    "AUTOTRAIN_LONG_TESTS" not in os.environ,
-    reason="one transport does here; both run with AUTOTRAIN_LONG_TESTS=1, as in `make soak`",
-)
+@pytest.mark.long
 class TestOpenSsh(SshContract):
     kind = TransportKind.OPENSSH

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import agent_code
-from jupyter_autotrain.backends.ssh.agent_code import CodeCache
+from jupyter_autotrain.agent.objects import agent_code
+from jupyter_autotrain.agent.objects.agent_code import CodeCache
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import (
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import (
     COUNTS,
     LabBackend,
     LabBackends,

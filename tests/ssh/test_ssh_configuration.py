@@ -10,17 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh import connecting
-from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.remote_command import run
-from jupyter_autotrain.backends.ssh.transport import HostKeyError
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
+from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
+from jupyter_autotrain.backends.ssh.transport import HostKeyError, run
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, start, status
+from tests.labs.ssh_lab import LabHost, SshLab
+from tests.labs.ssh_trials import COUNTS, LabBackends, end, start, status
 
 
 @pytest.fixture(params=list(TransportKind))

@@ -15,20 +15,20 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh.sending import FolderManifest
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.transfer.folders import FolderManifest
 from jupyter_autotrain.client.check import check
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.data import data_of
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import (
+from tests.labs.ssh_lab import LabHost, SshLab
+from tests.labs.ssh_trials import (
     COUNTS,
     LabBackend,
     LabBackends,

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import Experiment, place_leftovers
-from jupyter_autotrain.core import home_identity
+from jupyter_autotrain.client import Experiment, leftovers
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import SshLab
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end_with_supervisor, start, supervisors
+from tests.labs.ssh_lab import SshLab
+from tests.labs.ssh_trials import COUNTS, LabBackends, end_with_supervisor, start, supervisors
 from tests.ssh.served_home import ServedHome, until
 
 pytestmark = pytest.mark.fault
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.fault
 
 def trials_of(lab: SshLab, home: Home, experiment_id: str) -> list[Path]:
     """The trial directories of an experiment on all hosts."""
-    name = home_identity.identity(home)
+    name = home_identity(home)
     folders = [host.home() / ".autotrain" / "jobs" / name for host in lab.hosts]
     return [path for folder in folders for path in folder.glob(f"{experiment_id}-*")]
 
@@ -61,11 +61,11 @@ def test_what_a_host_that_does_not_answer_keeps_of_a_deletion_clean_removes(ende
     lab.hosts[0].heal()
 
     def told() -> list[str]:
-        return [name for place in place_leftovers.find(ended.home, ended.store) for name in place.names]
+        return [name for place in leftovers.find(ended.home, ended.store) for name in place.names]
 
     (left,) = wait_until(lambda: [name for name in told() if name.startswith("trials of ")], "the host's answer")
     assert left.startswith("trials of gone, which was deleted (")
-    (removed,) = place_leftovers.remove(ended.home, ended.store)
+    (removed,) = leftovers.remove(ended.home, ended.store)
     assert left in removed.names
     assert trials_of(lab, ended.home, "gone") == []
     assert len(trials_of(lab, ended.home, "kept")) == 6

@@ -12,15 +12,15 @@ from pathlib import Path
 import pytest
 
 import jupyter_autotrain as at
-from jupyter_autotrain.client import place_leftovers
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.manager.start import stopped
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_trials import kill_agents, supervisors
-from jupyter_autotrain.testing.wheels import write_wheel
+from tests.labs.ssh_trials import kill_agents, supervisors
+from tests.labs.wheels import write_wheel
 
 OTHER = "/usr/bin/python3"
 CODE = "import small\nprint(small.__version__, small.deeper.__version__, flush=True)\nreport(ok=1)\n"
@@ -89,9 +89,9 @@ def test_a_matching_environment_is_made_on_each_host_once(lab, home, wheels, scr
     assert len(environments_of(lab.hosts[0])) == 1
     wait_until(lambda: not supervisors(lab.hosts[0]), "the end of all that holds the environment")
     with Store.open(home) as store:
-        (found,) = place_leftovers.find(home, store)
+        (found,) = leftovers.find(home, store)
         assert found.names[0].startswith(f"environment {environments_of(lab.hosts[0])[0].name[:8]} on h1 (")
-        (removed,) = place_leftovers.remove(home, store)
+        (removed,) = leftovers.remove(home, store)
     assert removed.names == found.names
     assert environments_of(lab.hosts[0]) == []
 

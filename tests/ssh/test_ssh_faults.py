@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh import agent_connection
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import Cursor
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
-from jupyter_autotrain.testing.ssh_trials import (
+from tests.labs.ssh_lab import LabHost, SshLab
+from tests.labs.ssh_trials import (
     COUNTS,
     LabBackends,
     end,

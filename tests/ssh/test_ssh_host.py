@@ -12,9 +12,8 @@ import pytest
 from jupyter_autotrain.backends.ssh import host, host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address, named_host
 from jupyter_autotrain.backends.ssh.host import resolve
-from jupyter_autotrain.backends.ssh.known_hosts import KnownKeys, known_keys
-from jupyter_autotrain.backends.ssh.remote_command import quote
-from jupyter_autotrain.backends.ssh.transport import HostKey, HostKeyError
+from jupyter_autotrain.backends.ssh.host_keys import KnownKeys, known_keys
+from jupyter_autotrain.backends.ssh.transport import HostKey, HostKeyError, quote
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 PLAIN = """

@@ -14,16 +14,16 @@ from typing import cast
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.backend import SshBackend
-from jupyter_autotrain.backends.ssh.sending import scan_folder
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.transfer.folders import scan_folder
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until, write_bundle
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import (
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import (
     COUNTS,
     LabBackends,
     directory_of,

@@ -11,8 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_autotrain.testing import ssh_lab, wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+from jupyter_autotrain.testing import wait_until
+from tests.labs import ssh_lab
+from tests.labs.ssh_lab import LabHost, SshLab
 
 
 def ssh(lab: SshLab, name: str, command: str, within_s: int = 60) -> subprocess.CompletedProcess[str]:
@@ -72,7 +73,7 @@ def test_a_reboot_ends_what_runs_and_keeps_the_disk(lab: SshLab, host: LabHost) 
 def test_nothing_is_left_of_a_lab_whose_maker_is_killed(lab: SshLab, tmp_path: Path) -> None:
     code = """
 import pathlib, sys, time
-from jupyter_autotrain.testing.ssh_lab import SshLab
+from tests.labs.ssh_lab import SshLab
 lab = SshLab(pathlib.Path(sys.argv[1]), 1)
 print(lab.hosts[0].first_pid, flush=True)
 time.sleep(1000)

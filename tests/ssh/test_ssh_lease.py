@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import COUNTS, LabBackends, end, read_on, start, status, supervisors
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import COUNTS, LabBackends, end, read_on, start, status, supervisors
 
 
 def test_a_lease_ends_abandoned_trials_with_that_reason_and_leaves_nothing(

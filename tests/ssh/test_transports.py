@@ -18,14 +18,13 @@ import psutil
 import pytest
 
 from jupyter_autotrain.backends.ssh import connecting, host_keys, openssh_transport
-from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.host import resolve
-from jupyter_autotrain.backends.ssh.remote_command import run, start
-from jupyter_autotrain.backends.ssh.transport import HostKeyError, LinkLostError, Transport
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
+from jupyter_autotrain.backends.ssh.transport import HostKeyError, Transport, run, start
+from jupyter_autotrain.backends.transfer.channels import LinkLostError
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError
 from jupyter_autotrain.testing import wait_until
-from jupyter_autotrain.testing.ssh_lab import LabHost, SshLab
+from tests.labs.ssh_lab import LabHost, SshLab
 from tests.ssh.after_a_fault import is_told, nothing_runs_on
 
 ECHO = "import sys\nfor line in sys.stdin: print(line.upper(), end='', flush=True)"

@@ -15,15 +15,15 @@ from pathlib import Path
 import pytest
 
 import jupyter_autotrain
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.objects import agent_archive
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends import travelling_code
-from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import write_bundle
-from jupyter_autotrain.testing.ssh_lab import LabHost
-from jupyter_autotrain.testing.ssh_trials import LabBackends, end, read_on, start
+from tests.labs.ssh_lab import LabHost
+from tests.labs.ssh_trials import LabBackends, end, read_on, start
 from tests.ssh.after_a_fault import is_told, nothing_runs_on
 
 PACKAGE = Path(jupyter_autotrain.__file__).parent
@@ -39,8 +39,8 @@ TOO_OLD = str(next(Path("~/.pyenv/versions").expanduser().glob("3.8.*/bin/python
 IMPORTED = """
 import sys
 before = set(sys.modules)
-from jupyter_autotrain.backends.ssh import agent, agent_streaming
-import jupyter_autotrain.worker.supervisor_main, jupyter_autotrain.worker.worker_main
+from jupyter_autotrain.agent.service import service, trial_files
+import jupyter_autotrain.agent.supervisor.supervisor_main, jupyter_autotrain.agent.ranks.worker_main
 for name in sorted(set(sys.modules) - before):
     print(name)
 """
@@ -49,37 +49,20 @@ for name in sorted(set(sys.modules) - before):
 def modules() -> list[str]:
     """What agent, supervisor and worker import, in a copy of the tree that travels."""
     with tempfile.TemporaryDirectory() as folder:
-        for file in agent_folder().files:
-            target = Path(folder, file.path)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.source.read_bytes())
+        Path(folder, agent_archive.NAME).write_bytes(travelling_code.archive().content)
+        agent_archive.unpack_in(folder)
         argv = [sys.executable, "-I", "-S", "-B", "-c", f"import sys; sys.path.insert(0, {folder!r})\n{IMPORTED}"]
         return subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split()
 
 
 def files() -> list[Path]:
-    """Agent, supervisor and worker, all that they import of this package, and the receiver of files."""
+    """All of the agent, and what it imports of this package besides."""
     own = [name for name in modules() if name.split(".")[0] == "jupyter_autotrain"]
-    receiver = [PACKAGE / "backends" / "ssh" / name for name in ("received_files.py", "receiving.py")]
-    paths = {*receiver, *(PACKAGE / "worker").rglob("*.py")}
+    paths = {*(PACKAGE / "agent").rglob("*.py")}
     for name in own:
         path = PACKAGE.parent.joinpath(*name.split("."))
         paths.add(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
     return sorted(paths)
-
-
-def test_the_agent_that_is_sent_is_the_installed_one_also_after_an_upgrade(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    module = tmp_path / "jupyter_autotrain" / "errors.py"
-    module.parent.mkdir()
-    module.write_text("old")
-    monkeypatch.setattr(travelling_code, "package_folder", lambda: module.parent)
-    monkeypatch.setattr(travelling_code, "travelling_paths", lambda modules, packages: [module])
-    before = agent_folder().files[0]
-    module.write_text("newer")
-    after = agent_folder().files[0]
-    assert (before.size_bytes, after.size_bytes) == (3, 5)
 
 
 def newer_attributes(tree: ast.AST) -> list[str]:
@@ -175,5 +158,7 @@ def test_what_was_sent_is_byte_compiled_once_and_told_by_its_name_there(
     write_bundle(home.bundle("e1"), "import helper", files={"helper.py": "import traceback\nWHERE = 1 / 0"})
     ref = start(backend, home, "")
     assert host.files.home(host.user) in str(end(backend, ref).detail["traceback"])
+    agents = [path.name for path in (host.home() / ".autotrain" / "agents").iterdir()]
+    assert travelling_code.archive().digest in agents
     compiled = {path.name.split(".")[0] for path in (host.home() / ".autotrain").rglob("*.pyc")}
-    assert compiled >= {"main", "helper", "agent", "supervisor", "cell_runner"}
+    assert compiled >= {"main", "helper", "service", "supervisor", "cell_runner"}

@@ -9,24 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.kubernetes.access import kubeconfig
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.directories import TrialDirectories
+from jupyter_autotrain.backends.kubernetes import leftovers, submitting
+from jupyter_autotrain.backends.kubernetes.access import credentials
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.following import pod_directory
+from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
+from jupyter_autotrain.backends.kubernetes.following.job_tracking import known_status, status_of
+from jupyter_autotrain.backends.kubernetes.following.pod_directory import PodDirectory
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, collected_folder
-from jupyter_autotrain.backends.kubernetes.inventory import discovering
+from jupyter_autotrain.backends.kubernetes.inventory import nodes
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
-from jupyter_autotrain.backends.kubernetes.pool import pooling
-from jupyter_autotrain.backends.kubernetes.pool.pooled_job import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
-from jupyter_autotrain.backends.kubernetes.submission import leftovers, planning, stored_experiments
-from jupyter_autotrain.backends.kubernetes.submission.planning import TrialPlan
-from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess, Session
-from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
-from jupyter_autotrain.backends.kubernetes.tracking import trial_files
-from jupyter_autotrain.backends.kubernetes.tracking.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.tracking.job_states import known_status, status_of
-from jupyter_autotrain.backends.kubernetes.tracking.trial_files import TrialFiles
+from jupyter_autotrain.backends.kubernetes.submitting import Submitter, TrialPlan
+from jupyter_autotrain.backends.kubernetes.workloads import pooling
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -40,19 +42,17 @@ from jupyter_autotrain.core.backend import (
 from jupyter_autotrain.core.backend_check import CheckStep
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview
+    from jupyter_autotrain.backends.kubernetes.previewing import TrialPreview
 
 
-class KubernetesBackend:
+class KubernetesBackend(TrialDirectories):
     """Runs each trial as a Job; subclasses run it as an object of an operator.
 
     Args:
@@ -63,7 +63,7 @@ class KubernetesBackend:
 
     poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
 
-    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = kubeconfig.load) -> None:
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = credentials.load) -> None:
         self.name = profile.name
         self.capabilities = Capabilities(
             multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
@@ -83,11 +83,11 @@ class KubernetesBackend:
         return KubernetesOptions
 
     def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:
-        """The kind of object that a trial becomes."""
+        """Return the kind of object that a trial becomes."""
         return PooledJobWorkload() if pooling.is_for(trial, options) else JobWorkload()
 
     def workload_of(self, ref: JobRef) -> Workload:
-        """The kind of object that a job is."""
+        """Return the kind of object that a job is."""
         return PooledJobWorkload() if ref.data.get("pooled") else JobWorkload()
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is one request
@@ -104,26 +104,26 @@ class KubernetesBackend:
             return Probe(False, error.found.splitlines()[0], is_lasting=is_lasting)
 
     def discover(self) -> Inventory:
-        """The nodes of the cluster, where they may be listed."""
-        return discovering.discover(self._session.api, self._profile.options)
+        """Return the nodes of the cluster, where they may be listed."""
+        return nodes.discover(self._session.api, self._profile.options)
 
     def _plan(self, trial: TrialSpec, namespace: str) -> TrialPlan:
         options: JsonObject = {**self._profile.options, **trial.options}
         workload = self.workload_for(trial, options)
-        return planning.plan(trial, options, workload, self._session, self._context, namespace)
+        return submitting.plan(trial, options, workload, self._session, self._context, namespace)
 
     @property
     def _preview(self) -> TrialPreview:
-        from jupyter_autotrain.backends.kubernetes.submission.trial_preview import TrialPreview  # noqa: PLC0415 - YAML is slow
+        from jupyter_autotrain.backends.kubernetes.previewing import TrialPreview  # noqa: PLC0415 - YAML is slow
 
         return TrialPreview(self._session, self._profile.options, self._context, self._plan)
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:  # noqa: ARG002 - the cluster places
-        """The manifests, as YAML; needs no cluster."""
+        """Return the manifests, as YAML; needs no cluster."""
         return self._preview.submission(trial)
 
     def manifest_text(self, trial: TrialSpec) -> str:
-        """All objects of a trial with its code, for kubectl."""
+        """Return all objects of a trial with its code, for kubectl."""
         return self._preview.text(trial)
 
     def check_trial(self, trial: TrialSpec) -> Sequence[str]:
@@ -131,7 +131,7 @@ class KubernetesBackend:
         return self._preview.check(trial)
 
     def check_steps(self) -> Iterator[CheckStep]:
-        """From the kubeconfig to what a trial needs in the cluster."""
+        """Check step by step, from the kubeconfig to what a trial needs in the cluster."""
         return self._preview.steps()
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:  # noqa: ARG002 - the cluster places
@@ -155,7 +155,7 @@ class KubernetesBackend:
         return ref
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """Objects of this home in the namespace that none of these experiments needs."""
+        """Return objects of this home in the namespace that none of these experiments needs."""
         return leftovers.find(self._session, experiments).names()
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
@@ -163,20 +163,20 @@ class KubernetesBackend:
         return leftovers.remove(self._session.api, leftovers.find(self._session, experiments))
 
     def experiments_there(self) -> Mapping[str, int]:
-        """Those that have something in the storage of the profile."""
-        return stored_experiments.sizes(self._session, self._context.home)
+        """Return those that have something in the storage of the profile."""
+        return leftovers.stored_sizes(self._session, self._context.home)
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
         """Delete what they have there."""
-        stored_experiments.remove(self._session, experiments)
+        leftovers.remove_stored(self._session, experiments)
 
     def _job(self, ref: JobRef) -> TrackedJob:
-        """A job as it is known here; one that has not ended is not followed by that alone."""
+        """Return a job as it is known here; one that has not ended is not followed by that alone."""
         known = self._session.tracker.known(ref.job_id) if ref.data else None
         return self._untracked(ref) if known is None else known
 
     def _untracked(self, ref: JobRef) -> TrackedJob:
-        """A job as the home has it; asks no cluster."""
+        """Return a job as the home has it; asks no cluster."""
         nodes = cast("int", ref.data.get("nodes") or 1)
         job = TrackedJob(
             ref, self.workload_of(ref), CollectedTrial(collected_folder(self._context.home, ref.job_id), nodes)
@@ -191,7 +191,7 @@ class KubernetesBackend:
         return job
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """The states as the watches and what has come of the trials tell them; no request of its own."""
+        """Return the states as the watches and what has come of the trials tell them; no request of its own."""
         return [self._status(ref) for ref in refs]
 
     def _status(self, ref: JobRef) -> JobStatus:
@@ -203,27 +203,15 @@ class KubernetesBackend:
             return known_status(self._untracked(ref), ref, error.found.rstrip("."))
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """What has come of the streams."""
-        return [trial_files.read(self._tracked(cursor.ref), cursor) for cursor in cursors]
+        """Return what has come of the streams."""
+        return [pod_directory.read(self._tracked(cursor.ref), cursor) for cursor in cursors]
 
-    @property
-    def _trial_files(self) -> TrialFiles:
-        return TrialFiles(self._session.tracker)
-
-    def put(self, ref: JobRef, path: str, data: bytes) -> None:
-        """Write a file into the trial directory."""
-        self._trial_files.put(self._tracked(ref), path, data)
-
-    def fetch(self, ref: JobRef, path: str, target: str) -> None:
-        """Copy a file or folder of the trial directory to this machine."""
-        self._trial_files.fetch(self._tracked(ref), path, target)
-
-    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
-        """The bytes of all files below a folder of the trial directory."""
-        return self._trial_files.sizes(self._tracked(ref), path)
+    def directory_of(self, ref: JobRef) -> PodDirectory:
+        """Return the directory of a trial: in its pods, or collected from them."""
+        return PodDirectory(self._session.tracker, self._tracked(ref))
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:  # noqa: ARG002 - only a pod can look
-        """None: what a pod sees is known in the pod alone, and its trial says what it lacks."""
+        """Return none: what a pod sees is known in the pod alone, and its trial says what it lacks."""
         return []
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:

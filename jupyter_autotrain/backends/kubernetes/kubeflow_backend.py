@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jupyter_autotrain.backends.kubernetes.access import kubeconfig
-from jupyter_autotrain.backends.kubernetes.access.served import TrialNeeds
-from jupyter_autotrain.backends.kubernetes.access.served_cluster import ServedCluster
-from jupyter_autotrain.backends.kubernetes.access.served_schemas import ServedSchemas
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.access import credentials
+from jupyter_autotrain.backends.kubernetes.access.served import ServedCluster, TrialNeeds
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.checks.cluster_checks import is_missing
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
-from jupyter_autotrain.backends.kubernetes.submission.session import LoadAccess
+from jupyter_autotrain.backends.kubernetes.session import LoadAccess
 from jupyter_autotrain.backends.kubernetes.workloads import kubeflow_choice
-from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload
 from jupyter_autotrain.core.backend import BackendContext, JobRef
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
 
@@ -32,19 +29,20 @@ class KubeflowBackend(KubernetesBackend):
         load: Reads the kubeconfig.
     """
 
-    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = kubeconfig.load) -> None:
+    def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = credentials.load) -> None:
         super().__init__(profile, context, load)
-        self._served = ServedCluster(self._schemas, self._session.api.list)
+        api = self._session.api
+        self._served = ServedCluster(lambda path: api.request("GET", path), api.list)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
-        """Those of Kubernetes, the kind of object, the runtime."""
+        """Return those of Kubernetes, the kind of object, the runtime."""
         from jupyter_autotrain.backends.kubernetes.options.kubeflow_options import KubeflowOptions  # noqa: PLC0415 - pydantic is slow
 
         return KubeflowOptions
 
     def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:
-        """The newest kind that the cluster serves and that can run the trial; where none answers, the newest there is.
+        """Return the newest kind that the cluster serves and can run the trial; without an answer, the newest there is.
 
         Raises:
             BackendError: The cluster serves none.
@@ -55,11 +53,7 @@ class KubeflowBackend(KubernetesBackend):
         return kubeflow_choice.choose(self._served if is_there else None, options, needs)
 
     def workload_of(self, ref: JobRef) -> Workload:
-        """By the kind that is noted in the reference."""
+        """Return the kind that is noted in the reference."""
         if not ref.data:  # it was never started, and no object is looked for
             return PyTorchJobWorkload()
         return kubeflow_choice.of_kind(str(ref.data.get("kind")), str(ref.data.get("version")))
-
-    def _schemas(self) -> ServedSchemas:
-        api = self._session.api
-        return ServedSchemas(lambda path, query: api.request("GET", path, None, query), is_missing, "")

@@ -9,31 +9,34 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.gpu_links import link_of
-from jupyter_autotrain.backends.local import cancelling, gpus, nvidia_smi, starting, trial_directory
-from jupyter_autotrain.core import system, wire
-from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
-from jupyter_autotrain.core.capabilities import Capabilities
-from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.json import JsonObject, from_json, to_json
-from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import (
+from jupyter_autotrain.agent import files, system, wire
+from jupyter_autotrain.agent.environments import interpreters
+from jupyter_autotrain.agent.environments.python_environment import (
     INSPECTED_KINDS,
     EnvironmentKind,
     InterpreterReport,
     PythonEnvironment,
 )
+from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
+from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.service import cancelling, starting, warm_starts
+from jupyter_autotrain.agent.supervisor.resource_limits import describe
+from jupyter_autotrain.agent.system import nvidia
+from jupyter_autotrain.agent.trial import environment, trial_file
+from jupyter_autotrain.backends.agent_answers import link_of
+from jupyter_autotrain.backends.local import gpus, trial_directory
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
+from jupyter_autotrain.core.capabilities import Capabilities
+from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.worker import environment, start_supervisor
-from jupyter_autotrain.worker.environments import interpreters
-from jupyter_autotrain.worker.resource_limits import describe
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
 class LocalBackend(trial_directory.TrialDirectoryBackend):
-    """Runs each trial as a fresh process in its own session, beside a supervisor of its own.
+    """A backend that runs each trial as a fresh process in its own session, beside a supervisor of its own.
 
     Args:
         profile: Its name and options.
@@ -50,22 +53,23 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         self._profile = profile
         self._context = context
         self._nvml = nvml
+        self._warm_starts = warm_starts.WarmStarts(context.home.root / warm_starts.FOLDER)
 
     @staticmethod
     def options_model() -> type[BaseModel]:
-        """How many trials share a GPU, and which GPUs may be used."""
+        """Return the model of the options: how many trials share a GPU, and which GPUs may be used."""
         from jupyter_autotrain.backends.local.options import LocalOptions  # noqa: PLC0415 - the manager has no use for it
 
         return LocalOptions
 
     def probe(self) -> Probe:
-        """Usable on every Unix; `doctor` says what is weaker where it is not Linux."""
+        """Report that it can be used on every Unix; `doctor` says what is weaker where it is not Linux."""
         return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus.sentence(self._nvml)}.")
 
     def discover(self) -> Inventory:
-        """What this machine has, as far as this process may use it."""
+        """Return the resources of this machine, as far as this process may use them."""
         accelerators = gpus.find(self._nvml)
-        link = link_of(nvidia_smi.topology(), nvidia_smi.pcie()) if len(accelerators) > 1 else None
+        link = link_of(nvidia.topology(), nvidia.pcie()) if len(accelerators) > 1 else None
         node = Node(
             platform.node(),
             cpus=float(len(system.usable_cpus())),
@@ -77,14 +81,14 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         return Inventory((node,), limits=describe())
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """The supervisor's command, the variables set for the trial, and `trial.json`."""
+        """Return the supervisor's command, the variables set for the trial, and `trial.json`."""
         content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
             argv=(
                 sys.executable,
                 *system.INTERPRETER_FLAGS,
-                str(start_supervisor.__file__),
+                program_path("start_supervisor"),
                 str(self._context.directory(trial)),
             ),
             env=env,
@@ -92,7 +96,10 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         )
 
     def inspect_python(self, environment: PythonEnvironment, distributions: Sequence[str]) -> list[InterpreterReport]:
-        """What another interpreter of this machine has; nothing is asked of the notebook's own."""
+        """Return a report on another interpreter of this machine.
+
+        Nothing is asked of the notebook's own.
+        """
         if environment.kind not in INSPECTED_KINDS - {EnvironmentKind.PLACE}:
             return []
         asked = cast("JsonObject", to_json(environment))
@@ -103,16 +110,7 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         """Start the trial's supervisor; the `lock` file in the trial directory lets only one ever begin."""
         directory = self._context.directory(trial)
         ref = JobRef(self.name, trial.job_id, {"directory": str(directory)})
-        backoff = starting.Backoff()
-        while True:
-            try:
-                if not starting.has_begun(directory):
-                    self._begin(trial, placement, secrets)
-                break
-            except (OSError, starting.StartError) as error:
-                number = error.errno if isinstance(error, OSError) else error.number
-                if not backoff.wait_if_transient(number):
-                    raise starting.start_error(trial.job_id, directory, number, str(error)) from error
+        starting.begin_once(trial.job_id, directory, lambda: self._begin(trial, placement, secrets))
         return ref
 
     def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
@@ -120,8 +118,10 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         plan = self.render(trial, placement)
         directory = self._context.directory(trial)
         for name in wire.FOLDERS:
-            trial_directory.make_directories(directory / name)
+            files.make_directories(directory / name)
         wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
+        if self._warm_starts.start(trial_file.of_json(json.loads(plan.files[wire.TRIAL_FILE])), secrets):
+            return
         own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
         starting.start(plan.argv, own | dict(secrets), directory)
 
@@ -130,4 +130,4 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         return cancelling.cancel(trial_directory.directory(ref), grace_s)
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Do nothing, because nothing is held."""

@@ -1,13 +1,13 @@
-"""Moves a manager that was started by a trial's process out of the trial's control groups and CPU mask."""
+"""The way out of a trial's control groups and CPU mask, for a manager that a process of the trial has started."""
 
 from __future__ import annotations
 
 import logging
 from typing import cast
 
-from jupyter_autotrain.core import files, system, wire
-from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.worker import cgroups
+from jupyter_autotrain.agent import files, system, wire
+from jupyter_autotrain.agent.system import cgroups
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 
 _log = logging.getLogger(__name__)
 

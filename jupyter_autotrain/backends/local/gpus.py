@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from jupyter_autotrain.core import system
+from jupyter_autotrain.agent import system
+from jupyter_autotrain.agent.wire import TRIAL_VARIABLE
 from jupyter_autotrain.core.inventory import Accelerator
-from jupyter_autotrain.core.wire import TRIAL_VARIABLE
 
 
 class Memory(Protocol):
@@ -30,35 +30,35 @@ class Nvml(Protocol):
     """The part of `pynvml` that is used; a test brings its own."""
 
     def nvmlInit(self) -> None:
-        """Begin."""
+        """Start the use of the library."""
         ...
 
     def nvmlShutdown(self) -> None:
-        """End."""
+        """End the use of the library."""
         ...
 
     def nvmlDeviceGetCount(self) -> int:
-        """How many devices there are."""
+        """Return the number of devices."""
         ...
 
     def nvmlDeviceGetHandleByIndex(self, index: int) -> object:
-        """A device's handle."""
+        """Return a device's handle."""
         ...
 
     def nvmlDeviceGetUUID(self, handle: object) -> str | bytes:
-        """A device's unique name."""
+        """Return a device's unique name."""
         ...
 
     def nvmlDeviceGetName(self, handle: object) -> str | bytes:
-        """A device's model."""
+        """Return a device's model."""
         ...
 
     def nvmlDeviceGetMemoryInfo(self, handle: object) -> Memory:
-        """Memory: `total` and `free`, in bytes."""
+        """Return the memory of a device: `total` and `free`, in bytes."""
         ...
 
     def nvmlDeviceGetComputeRunningProcesses(self, handle: object) -> Sequence[Process]:
-        """The processes that compute on it, each with `pid`."""
+        """Return the processes that compute on it, each with `pid`."""
         ...
 
 
@@ -67,12 +67,12 @@ def _load() -> Nvml:
 
 
 def find(nvml: Nvml | None = None) -> tuple[Accelerator, ...]:
-    """All GPUs; none when the library or the driver is absent."""
+    """Return all GPUs, or none when the library or the driver is absent."""
     return _read_status(nvml)[0]
 
 
 def sentence(nvml: Nvml | None = None) -> str:
-    """What was found, or why there is none, as part of a sentence."""
+    """Return the GPUs found, or the reason why there is none, as part of a sentence."""
     found, reason = _read_status(nvml)
     counts = Counter(gpu.kind for gpu in found)
     return ", ".join(sorted(f"{count} x {kind}" for kind, count in counts.items())) or reason
@@ -113,7 +113,7 @@ def _text(value: str | bytes) -> str:
 
 
 def _is_ours(pid: int) -> bool:
-    """True for a trial's process: it carries the trial directory in its environment."""
+    """Tell whether a process belongs to a trial: it carries the trial directory in its environment."""
     try:
         variables = system.environment(pid)
     except OSError:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
+from jupyter_autotrain.backends.reuse_options import ReuseOptions
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Count, Indices, Size, Truth
-from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 _POLICY = AcceleratorPolicy()
 
 
-class LocalOptions(Section):
+class LocalOptions(ReuseOptions):
     """Options of the local backend."""
 
     max_trials_per_gpu: Count = Field(

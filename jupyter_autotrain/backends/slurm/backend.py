@@ -10,17 +10,19 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
+from jupyter_autotrain.agent import environment as core_environment
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.trial import environment
+from jupyter_autotrain.backends import agent_answers
+from jupyter_autotrain.backends.directories import TrialDirectories, TrialDirectory
 from jupyter_autotrain.backends.local import trial_directory
-from jupyter_autotrain.backends.slurm import checkpoints, job_script
-from jupyter_autotrain.backends.slurm.batching import Batcher
-from jupyter_autotrain.backends.slurm.cluster import Cluster, CodeGoneError
-from jupyter_autotrain.backends.slurm.local_cluster import LocalCluster
-from jupyter_autotrain.backends.slurm.remote_cluster import RemoteCluster, login_host
-from jupyter_autotrain.backends.ssh import agent_responses
+from jupyter_autotrain.backends.slurm import cluster, job_script
+from jupyter_autotrain.backends.slurm.cluster import Cluster, CodeGoneError, LocalCluster, RemoteCluster, login_host
+from jupyter_autotrain.backends.slurm.job_script import Batcher
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core import environment as core_environment
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -33,12 +35,9 @@ from jupyter_autotrain.core.backend import (
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
-from jupyter_autotrain.worker import environment
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -47,8 +46,8 @@ _LOCAL_POLL = PollInterval(least_s=0.02, most_s=1.0)  # mostly a look at a file
 _REMOTE_POLL = PollInterval(least_s=0.05, most_s=2.0)
 
 
-class SlurmBackend:
-    """Runs each trial as a job of Slurm; those that are submitted together are the tasks of one array.
+class SlurmBackend(TrialDirectories):
+    """A backend that runs each trial as a job of Slurm; those that are submitted together are the tasks of one array.
 
     Args:
         profile: Its name and options.
@@ -80,13 +79,13 @@ class SlurmBackend:
 
     @staticmethod
     def options_model() -> type[BaseModel]:
-        """Partition, account, login node, and what else `sbatch` gets."""
+        """Return the model of the options: partition, account, login node, and what else `sbatch` gets."""
         from jupyter_autotrain.backends.slurm.options import SlurmOptions  # noqa: PLC0415 - pydantic is slow
 
         return SlurmOptions
 
     def probe(self) -> Probe:
-        """Usable when Slurm's commands answer."""
+        """Report whether Slurm's commands answer."""
         try:
             version = str(self._cluster.ask("version"))
         except AutotrainError as error:
@@ -99,13 +98,13 @@ class SlurmBackend:
         return f" on {host}" if host else ""
 
     def discover(self) -> Inventory:
-        """The nodes that can run jobs, those of the profile's partition where it names one."""
+        """Return the nodes that can run jobs: those of the profile's partition where it names one."""
         partition = str(self._profile.options.get("partition") or "")
         rows = cast("list[JsonObject]", self._cluster.ask("nodes", partition=partition))
         return Inventory(tuple(_node(row) for row in rows), limits="limits are kept by Slurm and by each supervisor")
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """The script that `sbatch` gets, the variables set for the trial, and `trial.json`."""
+        """Return the script that `sbatch` gets, the variables set for the trial, and `trial.json`."""
         content = self._content(trial, placement)
         how = "As one job; trials that are submitted together become an array"
         if pilots := job_script.pilots(trial, self._options(trial)):
@@ -123,23 +122,24 @@ class SlurmBackend:
     def _options(self, trial: TrialSpec) -> JsonObject:
         return {**self._profile.options, **trial.options}
 
-    def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:
-        """What stands in `trial.json`; the login node fills in what is empty."""
-        local = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
+    def _content(self, trial: TrialSpec, placement: Placement) -> JsonObject:
+        """Return the content of `trial.json`; the login node fills in what is empty."""
+        here = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
+        local = cast("JsonObject", here)
         directory = self._cluster.ref_data(trial.job_id)["directory"]
         return {
             **local, **(_elsewhere(trial, local) if self._profile.options.get("via") else {}),
             **_given_python(self._profile), "directory": directory, "gpus": [],
-            "resume_from": checkpoints.folder_there(self._cluster, trial),
+            "resume_from": cluster.folder_there(self._cluster, trial),
         }  # fmt: skip
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        """Hand the trial to Slurm, with those that are submitted at the same time; twice is once."""
-        trial = checkpoints.from_last_saved(self._cluster, trial, self._context)
+        """Hand the trial to Slurm, with those submitted at the same time; a second call starts no second job."""
+        trial = cluster.from_last_saved(self._cluster, trial, self._context)
         limit_bytes = cast("int | None", self._options(trial).get("data_cache_limit"))
         content = {
             **self._content(trial, placement), **self._cluster.place_data(trial, limit_bytes),
-            **checkpoints.have(self._cluster, trial, self._context),
+            **cluster.have(self._cluster, trial, self._context),
         }  # fmt: skip
         data = self._cluster.ref_data(trial.job_id)
         reuse = job_script.pilots(trial, self._options(trial))
@@ -165,7 +165,7 @@ class SlurmBackend:
             raise CodeGoneError
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """One question for all jobs; what cannot be told now is a doubt, never an end."""
+        """Ask one question for all jobs; a state that cannot be told now is a doubt, never an end."""
         directories = [str(ref.data.get("directory") or "/nonexistent") for ref in refs]
         try:
             told = cast("list[JsonValue]", self._cluster.ask("poll", directories=directories))
@@ -173,41 +173,31 @@ class SlurmBackend:
             doubt = error.found.rstrip(".")
             unreachable = isinstance(error, BackendUnavailableError)
             return [JobStatus(ref, TrialState.PREPARING, doubt=doubt, unreachable=unreachable) for ref in refs]
-        return [agent_responses.status(ref, answer) for ref, answer in zip(refs, told, strict=True)]
+        return [agent_answers.status(ref, answer) for ref, answer in zip(refs, told, strict=True)]
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Read the streams' files from their cursors on."""
         return self._cluster.read(cursors)
 
-    def put(self, ref: JobRef, path: str, data: bytes) -> None:
-        """Write a file into the trial directory."""
-        self._cluster.put(ref, path, data)
-
-    def fetch(self, ref: JobRef, path: str, target: str) -> None:
-        """Copy a file or folder of the trial directory to this machine."""
-        self._cluster.fetch(ref, path, target)
-
-    def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
-        """The bytes of all files below a folder of the trial directory."""
-        return self._cluster.sizes(ref, path)
+    def directory_of(self, ref: JobRef) -> TrialDirectory:
+        """Return the directory of a job on the nodes' file system."""
+        return self._cluster.directory_of(ref)
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Those that the login node lacks, which shares its folders with the nodes."""
+        """Return the paths that the login node lacks; it shares its folders with the nodes."""
         return self._cluster.missing_paths(paths)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the supervisor end the tree, and Slurm the job; the pids are those of the node."""
         directory = str(ref.data.get("directory") or "/nonexistent")
-        answer = self._cluster.ask("cancel", directory=directory, grace_s=grace_s)
-        ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
-        return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
+        return agent_answers.receipt(self._cluster.ask("cancel", directory=directory, grace_s=grace_s))
 
     def leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """Trials that none of these experiments needs, and environments that no trial uses."""
+        """Return the trials that none of these experiments needs, and the environments that no trial uses."""
         return self._leftovers(experiments, is_removed=False)
 
     def remove_leftovers(self, experiments: Collection[str]) -> Sequence[str]:
-        """End and remove them."""
+        """End and remove the trials and environments that `leftovers` finds."""
         return self._leftovers(experiments, is_removed=True)
 
     def _leftovers(self, experiments: Collection[str], *, is_removed: bool) -> Sequence[str]:
@@ -216,11 +206,11 @@ class SlurmBackend:
         return cast("list[str]", self._cluster.ask("leftovers", of=of))
 
     def experiments_there(self) -> Mapping[str, int]:
-        """Those that have trial directories on the file system of the nodes."""
+        """Return the experiments that have trial directories on the nodes' file system, with their bytes."""
         return self._cluster.experiments_there()
 
     def remove_experiments(self, experiments: Collection[str]) -> None:
-        """Delete them there."""
+        """Delete the trial directories of experiments there."""
         self._cluster.remove_experiments(experiments)
 
     def close(self) -> None:
@@ -233,7 +223,10 @@ def _given_python(profile: Profile) -> JsonObject:
 
 
 def _elsewhere(trial: TrialSpec, local: JsonObject) -> JsonObject:
-    """What is different where this machine's files are not seen; the login node fills in what is empty."""
+    """Return the entries that differ where this machine's files are not seen.
+
+    The login node fills in those that are empty.
+    """
     variables = dict(core_environment.travelling(trial.environment))
     empty: JsonObject = {"data_folder": ""} if "data_folder" in local else {}
     return {**empty, "python": "", "environments": "", "environment": variables}

@@ -7,10 +7,10 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.slurm.job_script import IDLE_S, OWN_OPTIONS
+from jupyter_autotrain.backends.ssh.address import TransportKind
 from jupyter_autotrain.backends.ssh.options import Port
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.header.faults import UnfitError
+from jupyter_autotrain.core.text_format import closest_match
+from jupyter_autotrain.header.document import UnfitError
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Duration, LocalPath, Name, RemotePath, Text, Truth
 
@@ -18,7 +18,7 @@ _COMMON = ("--constraint", "--qos", "--exclude", "--nodelist", "--reservation", 
 
 
 def _option(value: object) -> str:
-    """One option of `sbatch`, on one line, that the backend does not set itself."""
+    """Return one option of `sbatch`, on one line, that the backend does not set itself."""
     text = value if isinstance(value, str) else ""
     name = text.split("=")[0].split(" ")[0]
     if not name.startswith("-") or "\n" in text:

@@ -1,15 +1,30 @@
-"""What a profile says of how to reach a host."""
+"""The address of a host, as a profile gives it, and what holds where it says nothing.
+
+Read by the manager without pydantic.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from jupyter_autotrain.errors import BackendError
+
+DEFAULT_PYTHON = "python3"
+DEFAULT_WORKDIR = "~/.autotrain"
+DEFAULT_CACHE_LIMIT_BYTES = 5_000_000_000
+
+
+class TransportKind(StrEnum):
+    """The program or library that makes the connections."""
+
+    PARAMIKO = "paramiko"
+    OPENSSH = "openssh"
 
 
 @dataclass(frozen=True, slots=True)
 class HostAddress:
-    """What a profile says of how to reach a host.
+    """The address of a host, as a profile gives it.
 
     Attributes:
         name: A name of the user's SSH configuration, or of the network.
@@ -29,7 +44,7 @@ class HostAddress:
     spelling: str = field(default="", compare=False)
 
     def ssh_options(self) -> list[str]:
-        """The arguments that say the same to `ssh`."""
+        """Return the arguments that say the same to `ssh`."""
         options = ["-F", self.config_file] if self.config_file else []
         if self.user is not None:
             options += ["-l", self.user]
@@ -41,7 +56,7 @@ class HostAddress:
 
 
 def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddress:
-    """The address of a host to go through, written as `[USER@]HOST[:PORT]` or `ssh://...`.
+    """Return the address of a host to go through, written as `[USER@]HOST[:PORT]` or `ssh://...`.
 
     Raises:
         BackendError: The port is no number.
@@ -54,7 +69,10 @@ def jump_address(jump: str, config_file: str, profile: str = "ssh") -> HostAddre
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """User, name and port of `[ssh://][USER@]HOST[:PORT]`; an IPv6 address with a port stands in brackets."""
+    """Return user, name and port of `[ssh://][USER@]HOST[:PORT]`.
+
+    An IPv6 address with a port stands in brackets.
+    """
     user, _, endpoint = text.removeprefix("ssh://").rpartition("@")
     if endpoint.startswith("["):
         name, _, port = endpoint[1:].partition("]")
@@ -64,7 +82,7 @@ def _parts(text: str) -> tuple[str, str, str]:
 
 
 def named_host(value: object) -> object:
-    """The options of a host that is given by its name alone, or as `USER@HOST:PORT`; other values as they are."""
+    """Return the options of a host given by its name alone or as `USER@HOST:PORT`; other values stay."""
     if not isinstance(value, str):
         return value
     user, name, port = _parts(value)

@@ -1,4 +1,4 @@
-"""One connection to a host with the agent at its other end: questions, answers matched by number, pushed news."""
+"""Connections to a host with the agent at its other end: questions, answers matched by number, pushed news."""
 
 from __future__ import annotations
 
@@ -7,33 +7,34 @@ import itertools
 import json
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import cast
 
-from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.agent_tree import agent_folder
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends import travelling_code
+from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.connecting import connect
-from jupyter_autotrain.backends.ssh.folder_channel import FolderChannel
+from jupyter_autotrain.backends.ssh.large_channels import FolderChannel
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
-from jupyter_autotrain.backends.ssh.sending import Receiver
-from jupyter_autotrain.backends.ssh.transport import LinkLostError, NoAnswerError, Transport, no_answer
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.ssh.transport import Transport, start
+from jupyter_autotrain.backends.transfer import folders
+from jupyter_autotrain.backends.transfer.channels import Channel, LinkLostError, NoAnswerError, no_answer
+from jupyter_autotrain.backends.transfer.sending import Receiver
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 HEARTBEAT_S = 3.0
 SILENT_S = 10.0  # a host that answers no heartbeat for so long does not answer any more
 _SERVE = (
     "root = main(); sys.path.insert(0, str(root)); "
-    "from jupyter_autotrain.backends.ssh import agent; agent.main(str(root.parent.parent))"
+    "from jupyter_autotrain.agent.service import service; service.main(str(root.parent.parent))"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class HostConfig:
-    """Where and by what a host's trials run: the interpreter there, and the folder of everything that is ours.
+    """The configuration of a host: its address, the interpreter there, and the folder of everything that is ours.
 
     `address_of_ranks` is how the other hosts of one trial reach it, "" where it is to be found out.
     """
@@ -62,6 +63,7 @@ class AgentConnection:
         self.name = config.address.name
         self.pushed = PushedJobs()
         self._on_news = on_news
+        threading.Thread(target=travelling_code.archive, daemon=True).start()  # it is made while the host answers
         self.transport: Transport = connect(config.address, config.transport)
         self._numbers = itertools.count(1)
         self._waiting: dict[int, Future[JsonValue]] = {}
@@ -71,13 +73,16 @@ class AgentConnection:
         self.loss: LinkLostError | None = None
         with contextlib.ExitStack() as undone:
             undone.callback(self.transport.close)
-            self._agent = Receiver(self.transport, config.python, self.name, _SERVE)
+            self._agent = Receiver(self._start, config.python, self.name, _SERVE)
             undone.callback(self._agent.channel.close)
-            self._agent.send(agent_folder(), config.workdir, "agents")
+            self._agent.send(folders.of_agent(travelling_code.archive()), config.workdir, "agents")
             self.greeting = self._agent.answer("root")
             undone.pop_all()
-        self.folders = FolderChannel(self.transport, config.python, self.name, self.note_transfer)
+        self.folders = FolderChannel(self._start, config.python, self.name, self.note_transfer)
         threading.Thread(target=self._listen, name=f"ssh-{self.name}", daemon=True).start()
+
+    def _start(self, argv: Sequence[str]) -> Channel:
+        return start(self.transport, argv, self.name)
 
     def ask(self, message: Mapping[str, object], within_s: float) -> JsonValue:
         """Ask the agent, and wait for its answer.
@@ -149,7 +154,7 @@ class AgentConnection:
             waiting.set_result(answer["ok"])
 
     def _mark_lost(self, error: Exception) -> LinkLostError:
-        """Note the first reason why it is lost, release those that wait, and end it; gives that reason."""
+        """Note the first reason why the connection is lost, release its waiters, end it, and return the reason."""
         why = error.found if isinstance(error, AutotrainError) else repr(error)
         expected = "An agent that runs as long as the link."
         ended = LinkLostError(f"The agent on {self.name} has ended: {why}", expected, "Another one is started.")
@@ -166,7 +171,23 @@ class AgentConnection:
         return loss
 
     def close(self) -> None:
-        """Give it up; the agent ends, and what it started goes on."""
+        """Give the connection up; the agent ends, and the trials it started go on."""
         self.transport.close()
         self.folders.close()
         self._agent.channel.close()
+
+
+_ANSWER_S = 60.0
+_LONG_ANSWER_S = 900.0
+# What reads, removes or checks whole folders, or runs programs that take their time.
+_LONG = frozenset({
+    "python", "make_room", "data_room", "use_data", "keep_data", "remove", "experiments", "remove_experiments",
+    "environments", "remove_environment", "slurm",
+})  # fmt: skip
+
+
+def patience_s(do: str, content: Mapping[str, object]) -> float:
+    """Return how long the answer to a request may take."""
+    grace_s = content.get("grace_s", 0.0)
+    assert isinstance(grace_s, int | float)
+    return grace_s + (_LONG_ANSWER_S if do in _LONG else _ANSWER_S)

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import base64
 import contextlib
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from jupyter_autotrain.backends.ssh import checkpoints, fetching, interpreters, stop_carrying
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environments.python_environment import InterpreterReport, PythonEnvironment
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends import agent_answers
+from jupyter_autotrain.backends.directories import TrialDirectories
+from jupyter_autotrain.backends.ssh import host_survey, trial_needs
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_checks import HostChecks
 from jupyter_autotrain.backends.ssh.host_configs import host_configs, network_of
 from jupyter_autotrain.backends.ssh.host_survey import HostSurvey
-from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.multi_node import MultiNode
-from jupyter_autotrain.backends.ssh.node_jobs import job_id_of, may_lack, node_refs, read_streams
+from jupyter_autotrain.backends.ssh.link import HostDirectory, HostLink
+from jupyter_autotrain.backends.ssh.multi_node import MultiNode, job_id_of, may_lack, node_refs, read_streams
 from jupyter_autotrain.backends.ssh.observing import Observer
 from jupyter_autotrain.backends.ssh.trial_starter import StartedJob, TrialStarter
-from jupyter_autotrain.core import home_identity, wire
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -32,9 +33,8 @@ from jupyter_autotrain.core.backend import (
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.python_environment import InterpreterReport, PythonEnvironment
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-class SshBackend(HostChecks):
-    """Runs each trial on one of the profile's hosts, beside a supervisor of its own there.
+class SshBackend(TrialDirectories, HostChecks):
+    """A backend that runs each trial on one of the profile's hosts, beside a supervisor of its own there.
 
     Args:
         profile: Its name and options.
@@ -68,7 +68,7 @@ class SshBackend(HostChecks):
         self.name = profile.name
         self._profile = profile
         self._context = context
-        self._owner = home_identity.identity(context.home)
+        self._owner = home_identity(context.home)
         self._links = {name: link(config) for name, config in host_configs(profile).items()}
         self._observer = Observer(self, cast("float | None", profile.options.get("lost_after")))
         self._survey = HostSurvey(self._links)
@@ -77,35 +77,38 @@ class SshBackend(HostChecks):
 
     @staticmethod
     def options_model() -> type[BaseModel]:
-        """The hosts, and how they are reached."""
+        """Return the model of the options: the hosts, and how they are reached."""
         from jupyter_autotrain.backends.ssh.options import SshOptions  # noqa: PLC0415 - pydantic is slow
 
         return SshOptions
 
     def probe(self) -> Probe:
-        """Usable when at least one host answers."""
+        """Report whether at least one host answers."""
         return self._survey.probe()
 
     def discover(self) -> Inventory:
-        """What each host has; of one that does not answer nothing is known."""
+        """Return the resources of each host; nothing is known of one that does not answer."""
         return self._survey.discover(network_of(self._profile))
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Those that are not on a host; a host that does not answer now is left out."""
+        """Return the paths that are not on a host, and none of them for a host that does not answer now."""
         return self._survey.missing_paths(paths)
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
-        """The supervisor's command there, the variables set for the trial, and `trial.json`; paths as on the host."""
+        """Return the supervisor's command there, the trial's variables, and `trial.json`, with the host's paths."""
         host = self._host(trial.job_id, placement)
         return self._starter.render(self._links[host].config, self.job_name(trial.job_id), trial, placement)
 
     def inspect_python(self, environment: PythonEnvironment, distributions: Sequence[str]) -> list[InterpreterReport]:
-        """Ask each host that answers; one that does not is asked before its first trial."""
-        return interpreters.inspect(self._links, environment, distributions)
+        """Ask each host that answers for its interpreter; one that does not is asked before its first trial."""
+        return host_survey.inspect_python(self._links, environment, distributions)
 
     def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
-        """Send the bundle where it is missing, and have the agents start the supervisors; twice is once."""
-        trial = checkpoints.from_last_saved(self._links, self.job_name, trial, self._context)
+        """Send the bundle where it is missing, and have the agents start the supervisors.
+
+        A second call starts no second job.
+        """
+        trial = trial_needs.from_last_saved(self._links, self.job_name, trial, self._context)
         if trial.resources.nodes > 1:
             return self._multi_node.submit(trial, self._with_nodes(trial, placement), secrets)
         host = self._host(trial.job_id, placement)
@@ -122,12 +125,16 @@ class SshBackend(HostChecks):
         earlier = "" if before is None else self.job_name(trial.job_id_of(before)) + number
         self._starter.start(node, StartedJob(job, earlier, layout), trial, secrets)
 
+    def send_to(self, node: NodePlacement, job: str, trial: TrialSpec) -> None:
+        """Send to a host what a supervisor under this name needs there."""
+        self._starter.send(node.node, job, trial)
+
     def job_name(self, job_id: str) -> str:
-        """A job's name on its host, different from the same one of another home."""
+        """Return the name of a job on its host, which differs from the same one of another home."""
         return f"{self._owner}/{job_id}"
 
     def link(self, node: str) -> HostLink:
-        """The link to one of the profile's hosts.
+        """Return the link to one of the profile's hosts.
 
         Raises:
             BackendError: The profile does not name it.
@@ -136,12 +143,12 @@ class SshBackend(HostChecks):
             raise BackendError(
                 f"The profile {self.name!r} has no host {node!r}.",
                 f"Its hosts: {', '.join(self._links)}.",
-                "Add it there.",
+                "Name one of them, or add it there.",
             )
         return self._links[node]
 
     def _with_nodes(self, trial: TrialSpec, placement: Placement) -> Placement:
-        """The placement; without one, the profile's first hosts.
+        """Return the placement, or the profile's first hosts where there is none.
 
         Raises:
             BackendError: The profile has fewer hosts than the trial needs.
@@ -155,30 +162,37 @@ class SshBackend(HostChecks):
         return placement if placement.nodes else Placement(tuple(map(NodePlacement, list(self._links)[:needed])))
 
     def name_there(self, ref: JobRef) -> str:
-        """A job's name on its host."""
+        """Return a job's name on its host."""
         return str(ref.data.get("job") or self.job_name(ref.job_id))
 
     def _host(self, job_id: str, placement: Placement) -> str:
-        """Where the allocator puts a trial; without its word always the same host for the same trial."""
+        """Return the host where the allocator puts a trial.
+
+        Without its word, that is always the same host for the same trial.
+        """
         if placement.nodes:
             return self.link(placement.nodes[0].node).name
         names = list(self._links)
         return names[zlib.crc32(job_id.encode()) % len(names)]
 
+    def directory_of(self, ref: JobRef) -> HostDirectory:
+        """Return the directory of a job that is on one host."""
+        return HostDirectory(self.link_to(ref), self.name_there(ref))
+
     def sizes(self, ref: JobRef, path: str) -> dict[str, int]:
-        """Have the agents look at each file."""
+        """Return the bytes of all regular files below a folder, on all hosts of a job together."""
         found: dict[str, int] = {}
         for one in reversed(node_refs(ref)):
-            with contextlib.suppress(*may_lack(ref, one)):
-                found.update(fetching.sizes(self.link_to(one), self.name_there(one), path))
+            with contextlib.suppress(*may_lack(ref, one, self._observer.has_lost)):
+                found.update(super().sizes(one, path))
         return found
 
     def host_of(self, ref: JobRef) -> str:
-        """The host that a job is on."""
+        """Return the host that a job is on."""
         return str(ref.data.get("host") or self._host(ref.job_id, Placement()))
 
     def link_to(self, ref: JobRef) -> HostLink:
-        """The link to a job's host.
+        """Return the link to a job's host.
 
         Raises:
             BackendUnavailableError: The profile does not name the host any more.
@@ -193,51 +207,49 @@ class SshBackend(HostChecks):
         return self._links[host]
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:
-        """As `PushingBackend.subscribe`."""
+        """Do the same as `PushingBackend.subscribe`."""
         self._starter.on_progress = on_progress
         for link in self._links.values():
             link.subscribe(lambda names: on_news([job_id_of(name) for name in names]))
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """What the agents have pushed; what a host cannot tell now is a doubt, never an end."""
+        """Return the states that the agents have pushed.
+
+        A state that a host cannot tell now is a doubt, never an end.
+        """
         return self._multi_node.statuses(refs, self._observer.statuses)
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """What the agents have pushed; a stream that is not subscribed from its cursor on is now."""
-        return read_streams(cursors, self.chunks)
+        """Return the bytes that the agents have pushed.
 
-    def chunks(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """As `read`, of jobs on one host each."""
-        return self._observer.chunks(cursors)
+        A stream that is not subscribed from its cursor on is subscribed now.
+        """
+        return read_streams(cursors, self._observer.chunks)
 
     def put(self, ref: JobRef, path: str, data: bytes) -> None:
         """Write a file into the trial directory on its host; of several, on all that answer."""
-        text = base64.b64encode(data).decode()
         refs = node_refs(ref)
         errors = []
         for one in refs:
             try:
-                self.link_to(one).ask("put", job=self.name_there(one), path=path, data=text)
+                super().put(one, path, data)
             except AutotrainError as error:
                 errors.append(error)
-        if errors:
+        is_told = path == wire.STOP_FILE and len(errors) < len(refs)  # each host tells the others
+        if errors and not is_told:
             raise errors[0]
-        if path == wire.STOP_FILE and len(refs) > 1 and not ref.data.get("elastic"):
-            stop_carrying.agree(self, refs)
 
     def fetch(self, ref: JobRef, path: str, target: str) -> None:
         """Copy a file or folder from the trial directory on its host to this machine."""
         for one in reversed(node_refs(ref)):  # of what several hosts have, that of rank 0 counts
-            with contextlib.suppress(*may_lack(ref, one)):
-                fetching.fetch(self.link_to(one), self.name_there(one), path, Path(target))
+            with contextlib.suppress(*may_lack(ref, one, self._observer.has_lost)):
+                super().fetch(one, path, target)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the agent end the tree; its pids are those of the host."""
         if ref.data.get("nodes"):
             return self._multi_node.cancel(ref, grace_s)
-        answer = self.link_to(ref).ask("cancel", job=self.name_there(ref), grace_s=grace_s)
-        ended, killed, left, elapsed_s, note = cast("tuple[list[int], list[int], list[int], float, str]", answer)
-        return CancelReceipt(tuple(ended), tuple(killed), tuple(left), elapsed_s, note)
+        return agent_answers.receipt(self.link_to(ref).ask("cancel", job=self.name_there(ref), grace_s=grace_s))
 
     def close(self) -> None:
         """Give up the connections."""

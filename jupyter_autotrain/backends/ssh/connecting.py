@@ -7,15 +7,14 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
-from jupyter_autotrain.backends.ssh import openssh_probe, openssh_transport
-from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh import openssh_transport
+from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.transport import HostKey, Transport
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.errors import MissingExtraError
 
 
 def check_installed(kind: TransportKind) -> None:
-    """Make sure that this machine has what the transport needs.
+    """Make sure that the program or library of the transport is installed here.
 
     Raises:
         MissingExtraError: paramiko is asked for and not installed.
@@ -42,14 +41,14 @@ def connect(address: HostAddress, kind: TransportKind) -> Transport:
 
 
 def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
-    """The key that a host shows now, whether it is trusted or not; hosts in between must be trusted.
+    """Return the key that a host shows now, trusted or not; hosts in between must be trusted.
 
     Raises:
         BackendUnavailableError: It cannot be reached.
         MissingExtraError: paramiko is asked for and not installed.
     """
     if kind is TransportKind.OPENSSH:
-        return openssh_probe.host_key(address)
+        return openssh_transport.host_key(address)
     try:
         from jupyter_autotrain.backends.ssh import paramiko_connecting  # noqa: PLC0415 - optional
     except ModuleNotFoundError as error:

@@ -1,4 +1,7 @@
-"""How a host is reached: the profile's options, completed by the user's own SSH configuration."""
+"""The address of a host to connect to: the profile's options, completed by the user's own SSH configuration.
+
+Where there is no `ssh` to ask, paramiko reads a simple configuration.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from jupyter_autotrain.backends.ssh import paramiko_config
 from jupyter_autotrain.backends.ssh.address import HostAddress
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -27,11 +29,12 @@ _NO_KNOWN_HOSTS = _NONE | {os.devnull}
 _ONLY_OPENSSH: Final = MappingProxyType(
     {"proxycommand": "a ProxyCommand", "knownhostscommand": "a KnownHostsCommand", "revokedhostkeys": "RevokedHostKeys"}
 )
+_KEYS = ("id_ed25519", "id_ecdsa", "id_rsa")
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedHost:
-    """All that a connection needs to know, without names that only the SSH configuration knows.
+    """The facts of a host that a connection needs, without names that only the SSH configuration knows.
 
     Attributes:
         name: As the user calls it.
@@ -69,7 +72,7 @@ class ResolvedHost:
 
     @property
     def key_name_without_port(self) -> str:
-        """What its key may be filed under too, as OpenSSH has it; "" where that is `key_name` itself."""
+        """The other name that its key may be filed under, as OpenSSH has it; "" where that is `key_name`."""
         named, bracket, _ = self.key_name.removeprefix("[").rpartition("]:")
         return named if bracket else ""
 
@@ -83,7 +86,7 @@ def resolve(address: HostAddress) -> ResolvedHost:
     if shutil.which("ssh"):
         return _from_answer(address, _ask_ssh(address))
     _refuse_what_only_ssh_reads(address)
-    return _from_answer(address, paramiko_config.look_up(address))
+    return _from_answer(address, look_up(address))
 
 
 def _ask_ssh(address: HostAddress) -> dict[str, list[str]]:
@@ -145,7 +148,10 @@ def _from_answer(address: HostAddress, answer: dict[str, list[str]]) -> Resolved
 
 
 def _tokens(name: str, hostname: str, port: int, user: str, filed_under: str) -> dict[str, str]:
-    """The values of percent tokens (ssh_config(5), TOKENS), which `ssh -G` does not expand in paths of keys."""
+    """Return the values of percent tokens.
+
+    See ssh_config(5), TOKENS; `ssh -G` does not expand them in paths of keys.
+    """
     here = socket.gethostname()
     return {
         "%": "%", "d": str(Path.home()), "h": hostname, "i": str(os.getuid()), "k": filed_under, "l": here,
@@ -154,7 +160,10 @@ def _tokens(name: str, hostname: str, port: int, user: str, filed_under: str) ->
 
 
 def _known_files(text: str, tokens: Mapping[str, str]) -> tuple[str, ...]:
-    """Paths that `ssh -G` gives on one line without quotes: each begins at the root or at a home."""
+    """Return the paths that `ssh -G` gives on one line without quotes.
+
+    Each begins at the root or at a home.
+    """
     paths = re.split(r"\s+(?=[/~]|none$)", text)
     return tuple(_expanded(path, tokens) for path in paths if path not in _NO_KNOWN_HOSTS)
 
@@ -164,7 +173,10 @@ def _private_keys(paths: list[str], tokens: Mapping[str, str]) -> tuple[str, ...
 
 
 def _public_keys(paths: list[str], tokens: Mapping[str, str]) -> tuple[str, ...]:
-    """The configuration names a private key, which may be with an agent only, or the public one itself."""
+    """Return the files of public keys.
+
+    The configuration names the public key itself, or a private key that may be with an agent only.
+    """
     return _files([path if path.endswith(_PUBLIC) else f"{path}{_PUBLIC}" for path in paths], tokens)
 
 
@@ -179,7 +191,7 @@ def _expanded(path: str, tokens: Mapping[str, str]) -> str:
 
 
 def _refuse_what_only_ssh_reads(address: HostAddress) -> None:
-    """Other readers pass over `Include`, and take unknown `Match` lines for true."""
+    """Refuse a configuration with `Include` or `Match`, which other readers pass over or take for true."""
     own = address.config_file or os.path.expanduser("~/.ssh/config")  # noqa: PTH111 - a text, not a path to open
     for file in (own, _SYSTEM_CONFIG):
         path = Path(file)
@@ -193,3 +205,24 @@ def _refuse_what_only_ssh_reads(address: HostAddress) -> None:
                     "An `ssh` program on this machine, or a configuration without Include and Match.",
                     "Install the OpenSSH client, or name host, user, port and key in the profile.",
                 )
+
+
+def look_up(address: HostAddress) -> dict[str, list[str]]:
+    """Return the options of a host, in the form in which `ssh -G` gives them."""
+    from paramiko.config import SSHConfig  # noqa: PLC0415 - an optional package
+
+    home = Path.home() / ".ssh"
+    file = Path(address.config_file) if address.config_file else home / "config"
+    known = SSHConfig.from_text(file.read_text()) if file.is_file() else SSHConfig()
+    found = known.lookup(address.name)
+    answer = {key: [value] if isinstance(value, str) else list(value) for key, value in found.items()}
+    answer.setdefault("user", [getpass.getuser()])
+    answer.setdefault("userknownhostsfile", [str(home / "known_hosts")])
+    answer.setdefault("identityfile", [str(home / name) for name in _KEYS])
+    if address.user is not None:
+        answer["user"] = [address.user]
+    if address.port is not None:
+        answer["port"] = [str(address.port)]
+    if address.key_file:
+        answer["identityfile"].insert(0, address.key_file)
+    return answer

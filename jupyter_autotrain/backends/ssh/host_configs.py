@@ -1,4 +1,4 @@
-"""From the options of a profile to its hosts."""
+"""The way from the options of a profile to its hosts."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.ssh import option_defaults
-from jupyter_autotrain.backends.ssh.address import HostAddress, named_host
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.ssh.address import (
+    DEFAULT_CACHE_LIMIT_BYTES,
+    DEFAULT_PYTHON,
+    DEFAULT_WORKDIR,
+    HostAddress,
+    TransportKind,
+    named_host,
+)
 from jupyter_autotrain.backends.ssh.agent_connection import HEARTBEAT_S, HostConfig
 from jupyter_autotrain.backends.ssh.connecting import check_installed
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
 from jupyter_autotrain.core.devices import Link, LinkKind
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError
 
@@ -23,7 +28,9 @@ _NETWORK_EFFICIENCY = 0.9
 
 
 def host_configs(profile: Profile) -> dict[str, HostConfig]:
-    """The hosts of a profile, by their names. Its options have been checked, by the model that their type has.
+    """Return the hosts of a profile, by their names.
+
+    Its options have been checked, by the model that their type has.
 
     Raises:
         BackendError: It names no host, or one twice.
@@ -46,7 +53,7 @@ def host_configs(profile: Profile) -> dict[str, HostConfig]:
 
 
 def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> HostConfig:
-    """One host; what it does not say itself is as the profile says."""
+    """Return the configuration of one host; the profile gives what the host does not say itself."""
     given = {**profile.options, **{key: value for key, value in host.items() if value is not None}}
     port = given.get("port")
     address = HostAddress(
@@ -60,11 +67,11 @@ def _config(profile: Profile, transport: TransportKind, host: JsonObject) -> Hos
     return HostConfig(
         address,
         transport,
-        str(given.get("python") or option_defaults.PYTHON),
-        str(given.get("workdir") or option_defaults.WORKDIR),
+        str(given.get("python") or DEFAULT_PYTHON),
+        str(given.get("workdir") or DEFAULT_WORKDIR),
         str(host.get("address") or ""),
         _heartbeat_s(lease_s(given)),
-        cast("int | None", given.get("cache_limit", option_defaults.CACHE_LIMIT_BYTES)),
+        cast("int | None", given.get("cache_limit", DEFAULT_CACHE_LIMIT_BYTES)),
     )
 
 
@@ -79,7 +86,7 @@ def _heartbeat_s(lease_s: float | None) -> float:
 
 
 def network_of(profile: Profile) -> Link | None:
-    """The network between the hosts, as the profile says; None where it says nothing."""
+    """Return the network between the hosts, as the profile says; None where it says nothing."""
     rate = profile.options.get("network")
     if not isinstance(rate, int | float):
         return None

@@ -1,28 +1,124 @@
-"""What all hosts of a profile are asked at the same time: whether they answer, what they have, what they lack."""
+"""Questions to all hosts of a profile at the same time: whether they answer, what they have, what they lack.
+
+A host that does not answer delays no other. For `clean` they are asked for the trial directories of a home, and for
+environments that no trial uses.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import threading
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
-from jupyter_autotrain.backends.ssh import agent_responses
+from jupyter_autotrain.agent.environments.python_environment import (
+    INSPECTED_KINDS,
+    InterpreterReport,
+    PythonEnvironment,
+)
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json, to_json
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
 from jupyter_autotrain.backends.ssh.transport import HostKeyError
 from jupyter_autotrain.core.backend import Probe
 from jupyter_autotrain.core.devices import Link
 from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.sizes import format_bytes
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
+T = TypeVar("T")
 _CHECK_S = 20.0  # for hosts to be reached before a submission
 _PATIENCE_S = 3.0  # for the inventory of several hosts: one that does not answer does not hold up the others
 
 
+class SideBySide:
+    """Calls to several hosts at the same time."""
+
+    def __init__(self) -> None:
+        self._late: dict[str, Future[object]] = {}
+
+    def call(self, calls: Mapping[str, Callable[[], T]], patience_s: float | None) -> dict[str, T]:
+        """Call for each host; return the answers that came in time, or raise the error that one of the calls raised.
+
+        Args:
+            calls: One call per host.
+            patience_s: How long to wait for all of them; None: until all have come.
+        """
+        begun: dict[str, Future[T]] = {}
+        for host, call in calls.items():
+            late = self._late.get(host)
+            if late is None or late.done():
+                begun[host] = _in_thread(call)
+        done, _ = wait(begun.values(), patience_s)
+        self._late.update({host: future for host, future in begun.items() if future not in done})  # type: ignore[misc]  # only `done` is asked of it
+        return {host: future.result() for host, future in begun.items() if future in done}
+
+
+def _in_thread(call: Callable[[], T]) -> Future[T]:
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(call())
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the result is asked for
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    return future
+
+
+def trial_sizes(links: Mapping[str, HostLink], home: str) -> Mapping[str, int]:
+    """Return the experiments with trials on any host and none that runs there, with the bytes of all hosts.
+
+    Args:
+        links: The hosts.
+        home: The name of the home there.
+
+    Raises:
+        BackendUnavailableError: A host does not answer.
+    """
+    calls = {name: partial(link.ask, "experiments", home=home) for name, link in links.items()}
+    total: Counter[str] = Counter()
+    for of_host in SideBySide().call(calls, None).values():
+        total.update(cast("dict[str, int]", of_host))
+    return total
+
+
+def remove_trials(links: Mapping[str, HostLink], home: str, experiments: Collection[str]) -> None:
+    """Delete those of these experiments on all hosts that answer. Arguments and errors as `trial_sizes`."""
+    ids = sorted(experiments)
+    calls = {name: partial(link.ask, "remove_experiments", home=home, ids=ids) for name, link in links.items()}
+    SideBySide().call(calls, None)
+
+
+def unused_environments(links: Sequence[HostLink]) -> list[str]:
+    """Return one line for each unused environment of each host.
+
+    Raises:
+        BackendUnavailableError: A host does not answer.
+    """
+    return [text for link in links for _, text in _unused_on(link)]
+
+
+def remove_environments(links: Sequence[HostLink]) -> list[str]:
+    """Remove the unused environments, and return a line for each. The errors are those of `unused_environments`."""
+    removed = []
+    for link in links:
+        for name, text in _unused_on(link):
+            if link.ask("remove_environment", name=name):
+                removed.append(text)
+    return removed
+
+
+def _unused_on(link: HostLink) -> Iterator[tuple[str, str]]:
+    for name, size_bytes in cast("list[tuple[str, int]]", link.ask("environments")):
+        yield name, f"environment {name[:8]} on {link.name} ({format_bytes(size_bytes)}, no trial uses it)"
+
+
 class HostSurvey:
-    """Asks the hosts of a profile.
+    """The questions to the hosts of a profile.
 
     Args:
         links: The hosts.
@@ -33,7 +129,7 @@ class HostSurvey:
         self._side_by_side = SideBySide()
 
     def probe(self) -> Probe:
-        """Usable when at least one host answers."""
+        """Report whether at least one host answers."""
         answers = self._ask_all("ping", _PATIENCE_S)
         if all(isinstance(answer, AutotrainError) for answer in answers.values()):
             self._side_by_side = SideBySide()
@@ -51,7 +147,10 @@ class HostSurvey:
         return Probe(True, f"{'; '.join(told)}.")
 
     def discover(self, network: Link | None) -> Inventory:
-        """What each host has; of one that does not answer nothing is known. `network` is what lies between them."""
+        """Return the resources of each host, with `network` as what lies between them.
+
+        Nothing is known of a host that does not answer.
+        """
         nodes = []
         limits = ""
         for name, answer in self._ask_all("machine", _PATIENCE_S).items():
@@ -59,12 +158,12 @@ class HostSurvey:
                 nodes.append(Node(name, unavailable=answer.found.rstrip(".")))
             else:
                 machine = cast("JsonObject", answer)
-                nodes.append(agent_responses.node(name, machine))
+                nodes.append(agent_answers.node(name, machine))
                 limits = limits or str(machine["limits"])
         return Inventory(tuple(nodes), network, limits or "not known: no host answers")
 
     def _ask_all(self, do: str, patience_s: float | None) -> dict[str, JsonValue | AutotrainError]:
-        """Ask all hosts at the same time; gives each one's answer, or why there is none."""
+        """Ask all hosts at the same time, and return the answer of each, or the error why there is none."""
 
         def ask(link: HostLink) -> JsonValue | AutotrainError:
             try:
@@ -78,13 +177,15 @@ class HostSurvey:
         return late | answers
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
-        """Those that are not on a host; a host that does not answer now is left out."""
+        """Return the paths that are not on a host, and none of them for a host that does not answer now."""
         calls = {name: partial(_missing_on, link, paths) for name, link in self._links.items()}
         answers = SideBySide().call(calls, _CHECK_S)
         return [(name, path) for name in self._links for path in answers.get(name, ())]
 
     def check_data_room(self, size_bytes: int, limit_bytes: int) -> list[str]:
-        """Make sure that so much data fits on a host, whatever has to go from its cache; names those where it does not.
+        """Make sure that so much data fits on a host, and return a note on the hosts where it does not.
+
+        The caches of the hosts may be emptied for it.
 
         Args:
             size_bytes: How large the data is.
@@ -117,13 +218,38 @@ def _room_bytes(link: HostLink, limit_bytes: int) -> int | None:
 
 
 def _reason(error: AutotrainError) -> str:
-    """Why a host cannot be used; of a key that is not trusted with the command that trusts it."""
+    """Return the reason why a host cannot be used; for a key that is not trusted, with the command that trusts it."""
     return f"{error.found} {error.action}" if isinstance(error, HostKeyError) else error.found
 
 
 def _missing_on(link: HostLink, paths: Sequence[str]) -> list[str]:
-    """The paths that a host lacks; none where it does not answer."""
+    """Return the paths that a host lacks, or none where it does not answer."""
     try:
         return cast("list[str]", link.ask("missing", paths=list(paths)))
     except AutotrainError:
         return []
+
+
+def inspect_python(
+    links: Mapping[str, HostLink], environment: PythonEnvironment, distributions: Sequence[str]
+) -> list[InterpreterReport]:
+    """Ask the hosts, all at the same time; those that do not answer are left out.
+
+    Args:
+        links: The hosts.
+        environment: Which interpreter of each.
+        distributions: Names of distributions.
+    """
+    if environment.kind not in INSPECTED_KINDS or not links:
+        return []
+
+    def ask(name: str) -> InterpreterReport | None:
+        try:
+            told = links[name].ask("python", environment=to_json(environment), distributions=list(distributions))
+        except BackendUnavailableError:
+            return None
+        return from_json(InterpreterReport, {**cast("JsonObject", told), "node": name})
+
+    with ThreadPoolExecutor(len(links)) as pool:
+        reports = list(pool.map(ask, links))
+    return [report for report in reports if report is not None]

@@ -1,30 +1,35 @@
 """The link to one host: one connection, one agent, questions, answers and pushed news; made again when it is lost.
 
 While a host does not answer, questions fail at once and a new connection is tried at growing intervals.
+
+`HostDirectory` is a trial directory there, by the requests of the agent.
 """
 
 from __future__ import annotations
 
+import base64
 import threading
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
-from typing import IO, cast
+from typing import IO, Final, cast
 
-from jupyter_autotrain.backends.ssh import answer_deadlines
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.directories import write_pieces
+from jupyter_autotrain.backends.ssh import agent_connection
 from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection, HostConfig
-from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
-from jupyter_autotrain.backends.ssh.file_channel import RemoteFile
-from jupyter_autotrain.backends.ssh.sending import FolderManifest
+from jupyter_autotrain.backends.ssh.large_channels import RemoteFile
 from jupyter_autotrain.backends.ssh.sent_folders import SentFolders
-from jupyter_autotrain.backends.ssh.transport import LinkLostError, no_answer
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.transfer.channels import LinkLostError, no_answer
+from jupyter_autotrain.backends.transfer.folders import FolderManifest
+from jupyter_autotrain.backends.transfer.sending import ProgressCallback
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 _FIRST_PAUSE_S = 0.25
 _MOST_PAUSE_S = 15.0
 _CONNECT_S = 300.0  # each step of it has a deadline of its own
+_LARGE_BYTES: Final = 1 << 20  # larger files come on a channel of their own
 
 
 class HostLink:
@@ -54,7 +59,7 @@ class HostLink:
         self._on_news: Callable[[Collection[str]], None] = lambda _names: None
 
     def subscribe(self, on_news: Callable[[Collection[str]], None]) -> None:
-        """Have a function called with the names of jobs that there is something new of."""
+        """Let a function be called with the names of jobs that have news."""
         self._on_news = on_news
 
     @property
@@ -84,7 +89,7 @@ class HostLink:
         """
         connection = self.connection()
         try:
-            return connection.ask({"do": do, **content}, answer_deadlines.patience_s(do, content))
+            return connection.ask({"do": do, **content}, agent_connection.patience_s(do, content))
         except LinkLostError as error:
             raise self.lost(connection, error) from error
 
@@ -101,11 +106,11 @@ class HostLink:
         return is_started
 
     def greeting(self) -> JsonObject:
-        """What the agent said first: versions, hostname, boot."""
+        """Return the agent's first message: versions, hostname, boot."""
         return self.connection().greeting
 
     def prepare_to_send(self) -> None:
-        """Begin what sending needs there; errors as `ask`."""
+        """Begin the program that sending needs there; errors as `ask`."""
         connection = self.connection()
         try:
             connection.folders.prepare()
@@ -115,7 +120,7 @@ class HostLink:
     def send_folder(
         self, folder: FolderManifest, root: str, kind: str, progress: ProgressCallback | None = None
     ) -> str:
-        """Send a folder, unless it is there; gives its path on the host; errors as `ask`."""
+        """Send a folder, unless it is there, and return its path on the host; errors as `ask`."""
         connection = self.connection()
         try:
             return connection.folders.send(folder, root, kind, progress)
@@ -133,7 +138,9 @@ class HostLink:
             raise self.lost(connection, error) from error
 
     def connection(self) -> AgentConnection:
-        """The connection. Only the first attempt is waited for: a host known not to answer is not waited for.
+        """Return the connection, and wait for the first attempt only.
+
+        A host known not to answer is not waited for.
 
         Raises:
             BackendUnavailableError: The host cannot be reached, or does not answer any more.
@@ -156,7 +163,10 @@ class HostLink:
             raise no_answer(self.name, _CONNECT_S) from None
 
     def connection_if_made(self) -> AgentConnection | None:
-        """The connection, without waiting; None when none was ever tried. Errors as `connection`."""
+        """Return the connection without waiting, or None when none was ever tried.
+
+        It raises the errors of `connection`.
+        """
         with self._lock:
             connection = self._connection
             is_new = connection is None and self._failure is None
@@ -207,7 +217,7 @@ class HostLink:
         self._retry_at_s = self._clock() + self._pause_s
 
     def lost(self, connection: AgentConnection, error: LinkLostError) -> LinkLostError:
-        """Note that a connection is lost; gives the error to raise, with the time since when the host is silent."""
+        """Note that a connection is lost; return the error to raise, with the time since the host is silent."""
         with self._lock:
             if self._connection is connection:
                 self._connection = None
@@ -221,7 +231,7 @@ class HostLink:
         return LinkLostError(failure.found, failure.expected, failure.action) if failure is not None else error
 
     def _explained(self, error: AutotrainError) -> BackendUnavailableError:
-        """The same error, with the time since when the host does not answer, where it did before."""
+        """Return the same error, with the time since when the host does not answer, where it answered before."""
         if not self._lost_at_s:
             kind = type(error) if isinstance(error, BackendUnavailableError) else BackendUnavailableError
             return kind(error.found, error.expected, error.action)
@@ -233,10 +243,44 @@ class HostLink:
         )
 
     def close(self) -> None:
-        """Give up the connection; what runs on the host goes on."""
+        """Give up the connection; the trials on the host go on."""
         self._closed.set()
         with self._lock:
             connection = self._connection
             self._connection = None
         if connection is not None:
             connection.close()
+
+
+class HostDirectory:
+    """The directory of a job on a host; what raises is as `HostLink.ask`.
+
+    Args:
+        link: The host.
+        job: The name of the job there.
+    """
+
+    def __init__(self, link: HostLink, job: str) -> None:
+        self._link = link
+        self._job = job
+
+    def put(self, path: str, data: bytes) -> None:
+        """Have the agent write the file."""
+        self._link.ask("put", job=self._job, path=path, data=base64.b64encode(data).decode())
+
+    def listing(self, path: str) -> Mapping[str, int] | int:
+        """Have the agent look at each file for its size."""
+        return cast("Mapping[str, int] | int", self._link.ask("list", job=self._job, path=path))
+
+    def receive(self, path: str, size_bytes: int, part: IO[bytes]) -> None:
+        """Complete a large file, which is verified; a small one comes anew, by the agent's answers.
+
+        Bytes that a small one has grown by meanwhile are left there.
+        """
+        if size_bytes > _LARGE_BYTES:
+            self._link.receive_file(self._job, path, part)
+            return
+        write_pieces(part, size_bytes, lambda offset: self._piece(path, offset))
+
+    def _piece(self, path: str, offset: int) -> bytes:
+        return base64.b64decode(cast("str", self._link.ask("get", job=self._job, path=path, offset=offset)))

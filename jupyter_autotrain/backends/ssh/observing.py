@@ -1,17 +1,24 @@
-"""States and streams of jobs on several hosts: from what their agents have pushed, else asked side by side."""
+"""States and streams of jobs on several hosts: from what their agents have pushed, else asked side by side.
+
+Jobs of which nothing has been pushed yet are subscribed by the first question.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
-from jupyter_autotrain.backends.ssh import agent_responses, subscribing
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends import agent_answers
+from jupyter_autotrain.backends.ssh.agent_connection import AgentConnection
+from jupyter_autotrain.backends.ssh.host_survey import SideBySide
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.side_by_side import SideBySide
+from jupyter_autotrain.backends.ssh.pushed_jobs import Piece
+from jupyter_autotrain.backends.transfer.channels import LinkLostError
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
@@ -20,17 +27,19 @@ Told = TypeVar("Told")
 OfHost: TypeAlias = Callable[[Sequence[Asked], bool], "list[Told] | None"]  # None where the host has to be asked first
 _MARGIN_S = 10.0  # to end itself, since the same time
 _PATIENCE_S = 0.5  # for all hosts that have to be asked; who is late is a doubt until the next poll
+StreamOffset: TypeAlias = tuple[str, str, int]  # job, stream, offset
+_ON_ITS_WAY = "its state has not come yet"
 
 
 class JobLocator(Protocol):
-    """Where jobs are."""
+    """A finder of the hosts of jobs."""
 
     def host_of(self, ref: JobRef) -> str:
-        """The host's name."""
+        """Return the host's name."""
         ...
 
     def link_to(self, ref: JobRef) -> HostLink:
-        """The link to its host.
+        """Return the link to its host.
 
         Raises:
             BackendUnavailableError: The profile does not name it any more.
@@ -38,12 +47,12 @@ class JobLocator(Protocol):
         ...
 
     def name_there(self, ref: JobRef) -> str:
-        """The job's name on its host."""
+        """Return the job's name on its host."""
         ...
 
 
 class Observer:
-    """Answers for jobs on several hosts.
+    """An answerer for jobs on several hosts.
 
     Args:
         locator: Where the jobs are.
@@ -56,31 +65,31 @@ class Observer:
         self._side_by_side = SideBySide()
 
     def statuses(self, refs: Sequence[JobRef]) -> list[JobStatus]:
-        """The state of each job; what a host cannot tell now is a doubt, never an end."""
+        """Return the state of each job; what a host cannot tell now is a doubt, never an end."""
 
         def of_host(group: Sequence[JobRef], may_ask: bool) -> list[JobStatus] | None:
             try:
                 link = self._locator.link_to(group[0])
                 jobs = [self._locator.name_there(ref) for ref in group]
-                told = subscribing.ask_statuses(link, jobs) if may_ask else subscribing.known_statuses(link, jobs)
+                told = ask_statuses(link, jobs) if may_ask else known_statuses(link, jobs)
             except BackendUnavailableError as error:
                 return [self._silent(ref, error.found.rstrip(".")) for ref in group]
             except AutotrainError as error:
                 return [_doubt(ref, error.found.rstrip(".")) for ref in group]
             if told is None:
                 return None
-            return [agent_responses.status(ref, answer) for ref, answer in zip(group, told, strict=True)]
+            return [agent_answers.status(ref, answer) for ref, answer in zip(group, told, strict=True)]
 
         return self._each_host(refs, self._locator.host_of, of_host, self._late_status)
 
     def chunks(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """What is new of each stream."""
+        """Return the new bytes of each stream."""
 
         def of_host(group: Sequence[Cursor], may_ask: bool) -> list[Chunk] | None:
             try:
                 link = self._locator.link_to(group[0].ref)
                 wanted = [(self._locator.name_there(one.ref), one.stream, one.offset) for one in group]
-                told = subscribing.ask_pieces(link, wanted) if may_ask else subscribing.known_pieces(link, wanted)
+                told = ask_pieces(link, wanted) if may_ask else known_pieces(link, wanted)
             except AutotrainError as error:
                 return [Chunk(cursor, b"", error.found.rstrip(".")) for cursor in group]
             if told is None:
@@ -114,13 +123,19 @@ class Observer:
 
     def _silent(self, ref: JobRef, why: str) -> JobStatus:
         """Return the status of a job on a silent host: it goes on there until it ends itself for want of contact."""
-        with contextlib.suppress(BackendUnavailableError):
-            limit_s = self._lost_after_s
-            if limit_s is not None and self._locator.link_to(ref).silent_s > limit_s + _MARGIN_S:
-                name = self._locator.host_of(ref)
-                reason = f"Lost: {name} has not answered for {duration(limit_s)} (`lost_after` of its profile)."
-                return JobStatus(ref, TrialState.LOST, reason)
+        if self.has_lost(ref):
+            name = self._locator.host_of(ref)
+            limit = duration(self._lost_after_s or 0.0)
+            reason = f"Lost: {name} has not answered for {limit} (`lost_after` of its profile)."
+            return JobStatus(ref, TrialState.LOST, reason)
         return _doubt(ref, why, unreachable=True)
+
+    def has_lost(self, ref: JobRef) -> bool:
+        """Tell whether a job's host has been silent for so long that the job is lost."""
+        limit_s = self._lost_after_s
+        with contextlib.suppress(BackendUnavailableError):
+            return limit_s is not None and self._locator.link_to(ref).silent_s > limit_s + _MARGIN_S
+        return False
 
     def _late_status(self, ref: JobRef) -> JobStatus:
         return _doubt(ref, f"{self._locator.host_of(ref)} has not answered yet")
@@ -131,3 +146,80 @@ class Observer:
 
 def _doubt(ref: JobRef, why: str, *, unreachable: bool = False) -> JobStatus:
     return JobStatus(ref, TrialState.PREPARING, doubt=why, unreachable=unreachable)
+
+
+def known_statuses(link: HostLink, jobs: Sequence[str]) -> list[JsonValue] | None:
+    """Return the status of each job from what was pushed, or None when one of them is not known.
+
+    Raises:
+        BackendUnavailableError: The host does not answer any more.
+    """
+    connection = link.connection_if_made()
+    found = [connection.pushed.status(job) for job in jobs] if connection is not None else [(False, None)]
+    return [status for _, status in found] if all(known for known, _ in found) else None
+
+
+def ask_statuses(link: HostLink, jobs: Sequence[str]) -> list[JsonValue]:
+    """Subscribe to jobs, and return the status of each.
+
+    It is None where there is none, or a text that says why it is not known.
+
+    Raises:
+        BackendUnavailableError: The host cannot be reached.
+    """
+    connection = link.connection()
+    unknown: dict[str, dict[str, int]] = {job: {} for job in jobs if not connection.pushed.status(job)[0]}
+    _subscribe(link, unknown)
+    found = [connection.pushed.status(job) for job in jobs]
+    return [status if known else _ON_ITS_WAY for known, status in found]
+
+
+def known_pieces(link: HostLink, wanted: Sequence[StreamOffset]) -> list[Piece] | None:
+    """Return the pieces here of streams, or None when one of them has to be subscribed.
+
+    It raises the errors of `known_statuses`.
+    """
+    connection = link.connection_if_made()
+    if connection is None:
+        return None
+    pieces = []
+    for job, stream, offset in wanted:
+        piece = connection.pushed.read(job, stream, offset)
+        if piece is None:
+            return None
+        pieces.append(piece)
+        _acknowledge(connection, job, stream, piece)
+    return pieces
+
+
+def ask_pieces(link: HostLink, wanted: Sequence[StreamOffset]) -> list[Piece]:
+    """Subscribe to streams where it is needed, and return the pieces there now. Errors as `ask_statuses`."""
+    connection = link.connection()
+    here = [connection.pushed.read(*one) for one in wanted]
+    missing: dict[str, dict[str, int]] = {}
+    for (job, stream, offset), piece in zip(wanted, here, strict=True):
+        if piece is None:
+            missing.setdefault(job, {})[stream] = offset
+    _subscribe(link, missing)
+    pieces = []
+    for one, piece in zip(wanted, here, strict=True):
+        found = piece or connection.pushed.read(*one, is_subscribed=True) or Piece(b"")
+        pieces.append(found)
+        _acknowledge(connection, one[0], one[1], found)
+    return pieces
+
+
+def _acknowledge(connection: AgentConnection, job: str, stream: str, piece: Piece) -> None:
+    """Tell the agent how far was read; a connection that is lost is noticed by the next read."""
+    if piece.taken is not None:
+        with contextlib.suppress(LinkLostError):
+            connection.tell({"do": "taken", "job": job, "stream": stream, "offset": piece.taken})
+
+
+def _subscribe(link: HostLink, jobs: Mapping[str, Mapping[str, int]]) -> None:
+    if not jobs:
+        return
+    connection = link.connection()
+    for job, offsets in jobs.items():
+        connection.pushed.expect(job, offsets)
+    link.ask("subscribe", jobs=jobs)

@@ -2,36 +2,43 @@
 
 One master holds the connection and each command is a small process that shares it. The user's own
 ControlMaster is reused where there is one, as after a login with a second factor.
+
+The program is given options that never wait for an answer, and says a host's key and why it did not connect.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import select
+import re
 import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO
 
-from jupyter_autotrain.backends.ssh import openssh_probe
-from jupyter_autotrain.backends.ssh.address import HostAddress
+from jupyter_autotrain.backends.ssh import host_keys
+from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
+from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
 from jupyter_autotrain.backends.ssh.transport import (
     CONNECT_S,
-    MOST_BYTES,
+    KEEPALIVE_S,
     MOST_CHANNELS,
-    PATIENCE_S,
-    Deadline,
-    LinkLostError,
-    TailBuffer,
-    lost,
-    no_answer,
+    SILENCE_S,
+    HostKey,
     take_slot,
 )
+from jupyter_autotrain.backends.transfer.channels import ProcessChannel
 from jupyter_autotrain.errors import BackendUnavailableError
 
+SAFE = (
+    "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "-o", f"ConnectTimeout={int(CONNECT_S)}",
+    "-o", f"ServerAliveInterval={KEEPALIVE_S}", "-o", f"ServerAliveCountMax={SILENCE_S - 1}",
+    "-o", "UpdateHostKeys=no", "-o", "ForwardX11=no", "-o", "ForwardAgent=no", "-o", "ClearAllForwardings=yes",
+    "-o", "PermitLocalCommand=no", "-o", "RemoteCommand=none", "-T",
+)  # fmt: skip
+_LOOK_S = 4 * CONNECT_S
+_LOGGING_IN = re.compile(r"Authenticating to (\S+):(\d+) as ")
+_FINGERPRINT = re.compile(r"Server host key: (\S+) (SHA256:\S+)")
 _LINK_LOST = 255  # the exit code of `ssh` itself
 _MASTER_S = 4 * CONNECT_S  # to connect, through hosts in between
 _MASTER_ANSWER_S = 5.0  # it is a process of this machine
@@ -40,6 +47,66 @@ _UNUSED_S = 30  # a master whose owner was killed ends itself after this
 _ONLY_SHARED = (
     "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes", "-o", "RemoteCommand=none", "-T",
 )  # fmt: skip
+
+
+def host_key(address: HostAddress) -> HostKey:
+    """Return the key that a host shows now, trusted or not; hosts in between must be trusted.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached.
+    """
+    with tempfile.TemporaryDirectory(prefix="autotrain-ssh-") as folder:
+        shown = Path(folder) / "known_hosts"
+        only_look = (
+            "-o", f"UserKnownHostsFile={shown}", "-o", "GlobalKnownHostsFile=none", "-o", "HashKnownHosts=no",
+            "-o", "StrictHostKeyChecking=accept-new", "-o", "PreferredAuthentications=none", "-o", "ControlPath=none",
+        )  # fmt: skip
+        argv = ["ssh", *address.ssh_options(), *only_look, *SAFE, "-v", "--", address.name, "true"]
+        # Without a terminal: there the `ssh` that connects to a host in between would ask whether to trust it.
+        try:
+            asked = subprocess.run(
+                argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, start_new_session=True,
+                timeout=_LOOK_S,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:  # a host in between is silent
+            raise explain(address, f"no answer within {_LOOK_S:g} s") from None
+        if not shown.exists():
+            raise explain(address, asked.stderr)
+        _, key_type, base64 = shown.read_text(encoding="ascii").splitlines()[0].split()[:3]
+        return HostKey(key_type, base64)
+
+
+def _unknown_one(address: HostAddress, said: str) -> ResolvedHost:
+    """Return the host whose key is not known: this one, or one in between."""
+    host = resolve(address)
+    between = [resolve(jump_address(jump, address.config_file, address.profile)) for jump in host.jumps]
+    *_, (hostname, port) = _LOGGING_IN.findall(said) or [("", "")]
+    return next((hop for hop in between if (hop.hostname, str(hop.port)) == (hostname, port)), host)
+
+
+def explain(address: HostAddress, said: str) -> BackendUnavailableError:
+    """Return the error that says why `ssh` did not connect, from what it printed with `-v`."""
+    shown = _FINGERPRINT.findall(said)
+    key_type, fingerprint = shown[-1] if shown else ("", "")
+    if "HOST IDENTIFICATION HAS CHANGED" in said:
+        return host_keys.changed(resolve(address), key_type, fingerprint)
+    if "marked as revoked" in said or "REVOKED HOST KEY" in said:
+        return host_keys.revoked(address.name, key_type, fingerprint)
+    if "host key is known for" in said or "Host key verification failed" in said:
+        return host_keys.unknown(_unknown_one(address, said), key_type, fingerprint)
+    lines = [line for line in said.splitlines() if line.strip() and not line.startswith(("debug", "OpenSSH_"))]
+    why = lines[-1].strip() if lines else "it gave no reason"
+    if "Permission denied" in said:
+        return BackendUnavailableError(
+            f"{address.name} does not let you in: {why}",
+            "A key, ticket or shared master that it accepts without a question.",
+            f"Run `ssh {address.name} true` in a terminal until it asks for nothing.",
+        )
+    return BackendUnavailableError(
+        f"{address.name} cannot be reached: {why}",
+        "A host that answers.",
+        f"Check its name and the network: `ssh {address.name} true`.",
+    )
 
 
 class OpenSshTransport:
@@ -95,143 +162,59 @@ class OpenSshTransport:
             messages.seek(0)
             said = messages.read().decode(errors="replace")
         if begun.returncode != 0:
-            raise openssh_probe.explain(self._address, said)
+            raise explain(self._address, said)
 
     def _argv(self) -> list[str]:
         argv = ["ssh", *self._address.ssh_options()]
         if self._has_own_master:
-            argv += [*openssh_probe.SAFE, "-o", f"ControlPath={self._folder / 'master'}"]
+            argv += [*SAFE, "-o", f"ControlPath={self._folder / 'master'}"]
         return argv
 
     def start(self, command: str) -> OpenSshChannel:
-        """As `Transport.start`."""
+        """Do the same as `Transport.start`."""
         take_slot(self._slots, self.is_alive, self.name)
         try:
-            process = subprocess.Popen(
-                [*self._argv(), *_ONLY_SHARED, "--", self.name, command],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0,
-                start_new_session=True,
-            )  # fmt: skip
+            return OpenSshChannel([*self._argv(), *_ONLY_SHARED, "--", self.name, command], self)
         except BaseException:
             self._slots.release()
             raise
-        return OpenSshChannel(process, self)
 
-    def closed(self) -> None:
-        """A channel is given back."""
+    def free_slot(self) -> None:
+        """Take back the slot of a channel that was closed."""
         self._slots.release()
 
     def is_alive(self) -> bool:
-        """As `Transport.is_alive`."""
+        """Do the same as `Transport.is_alive`."""
         return _is_told(self._argv(), "check", self.name)
 
     def close(self) -> None:
-        """As `Transport.close`; a master of the user's goes on."""
+        """Do the same as `Transport.close`; a master of the user's goes on."""
         if self._has_own_master:
             _is_told(self._argv(), "exit", self.name)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-class OpenSshChannel:
-    """A command on a host: one `ssh` process that shares the master's connection."""
+class OpenSshChannel(ProcessChannel):
+    """A command on a host: one `ssh` process that shares the master's connection.
 
-    def __init__(self, process: subprocess.Popen[bytes], owner: OpenSshTransport) -> None:
-        self._process = process
-        os.set_blocking(_pipe(process.stdin).fileno(), False)
-        self._owner = owner
-        self._tail = TailBuffer()
-        self._is_closed = False
-        self._reader = threading.Thread(target=self._read_stderr, name="ssh-stderr", daemon=True)
-        self._reader.start()
+    Args:
+        argv: The process.
+        owner: The connection, which counts its channels.
+    """
 
-    def _read_stderr(self) -> None:
-        with contextlib.suppress(OSError, ValueError):
-            while piece := _pipe(self._process.stderr).read(MOST_BYTES):
-                self._tail.add(piece)
-
-    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
-        """As `Channel.send`."""
-        view = memoryview(data)
-        stdin = _pipe(self._process.stdin)
-        try:
-            while view:
-                self._wait_for(stdin, select.POLLOUT, within_s)
-                view = view[stdin.write(view) or 0 :]
-        except BrokenPipeError as error:
-            if self._ended(Deadline(within_s)) == _LINK_LOST:
-                raise self._lost() from error
-            raise
-
-    def _wait_for(self, stream: IO[bytes], event: int, within_s: float) -> None:
-        """Wait until a pipe can be read or written, or has been closed at its other end."""
-        poll = select.poll()
-        poll.register(stream, event)
-        if not poll.poll(1000 * within_s):
-            raise no_answer(self._owner.name, within_s)
-
-    def _ended(self, deadline: Deadline) -> int:
-        try:
-            return self._process.wait(deadline.left_s)
-        except subprocess.TimeoutExpired:
-            raise no_answer(self._owner.name, deadline.within_s) from None
-
-    def finish(self) -> None:
-        """As `Channel.finish`."""
-        _pipe(self._process.stdin).close()
-
-    def receive(self, within_s: float = PATIENCE_S) -> bytes:
-        """As `Channel.receive`."""
-        deadline = Deadline(within_s)
-        self._wait_for(_pipe(self._process.stdout), select.POLLIN, within_s)
-        piece = _pipe(self._process.stdout).read(MOST_BYTES)
-        if not piece and self._ended(deadline) == _LINK_LOST:
-            raise self._lost()
-        return piece
-
-    def _lost(self) -> LinkLostError:
-        last = self.stderr().decode(errors="replace").strip().splitlines()
-        return lost(self._owner.name, f" ({last[-1][:200]})" if last else "")
-
-    def stderr(self) -> bytes:
-        """As `Channel.stderr`."""
-        if self._process.poll() is not None:
-            self._reader.join(1.0)
-        return self._tail.bytes()
-
-    def exit_code(self, within_s: float = PATIENCE_S) -> int:
-        """As `Channel.exit_code`."""
-        code = self._ended(Deadline(within_s))
-        if code == _LINK_LOST:
-            raise self._lost()
-        return code
+    def __init__(self, argv: Sequence[str], owner: OpenSshTransport) -> None:
+        super().__init__(argv, owner.name, _LINK_LOST)
+        self._free = owner.free_slot
 
     def close(self) -> None:
-        """As `Channel.close`."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        with contextlib.suppress(OSError):
-            _pipe(self._process.stdin).close()
-        if self._process.poll() is None:
-            self._process.terminate()
-        try:
-            self._process.wait(_MASTER_ANSWER_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._reader.join(1.0)
-        for stream in (self._process.stdout, self._process.stderr):
-            _pipe(stream).close()
-        self._owner.closed()
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
+        """Do the same as `Channel.close`."""
+        super().close()
+        free, self._free = self._free, lambda: None
+        free()
 
 
 def _is_told(argv: list[str], what: str, name: str) -> bool:
-    """Tell a master something (`ssh -O`); False when there is none, or it does not answer."""
+    """Tell a master something (`ssh -O`); return False when there is none, or it does not answer."""
     command = [*argv, "-O", what, "--", name]
     try:
         told = subprocess.run(

@@ -6,12 +6,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.ssh import option_defaults
-from jupyter_autotrain.backends.ssh.address import named_host
-from jupyter_autotrain.backends.ssh.transport_kind import TransportKind
+from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
+from jupyter_autotrain.backends.reuse_options import ReuseOptions
+from jupyter_autotrain.backends.ssh.address import (
+    DEFAULT_CACHE_LIMIT_BYTES,
+    DEFAULT_PYTHON,
+    DEFAULT_WORKDIR,
+    TransportKind,
+    named_host,
+)
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Rate, RemotePath, Size, Text
-from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
+from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Rate, RemotePath, Size, Text, Truth
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]
 
@@ -39,7 +44,7 @@ class HostOptions(Section):
 _Host = Annotated[HostOptions, BeforeValidator(named_host, json_schema_input_type=str | HostOptions)]
 
 
-class SshOptions(Section):
+class SshOptions(ReuseOptions):
     """Options of the SSH backend; each host may have its own."""
 
     header_keys: ClassVar[tuple[str, ...]] = ()
@@ -62,7 +67,7 @@ class SshOptions(Section):
         examples=["100Gbit/s"],
     )
     python: RemotePath = Field(
-        default=option_defaults.PYTHON, description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
+        default=DEFAULT_PYTHON, description="The interpreter on the hosts.", examples=["/opt/py/bin/python"]
     )
     lease_s: Annotated[float, Field(gt=0)] | None = Field(
         default=None,
@@ -76,12 +81,15 @@ class SshOptions(Section):
         examples=["30 min"],
     )
     workdir: RemotePath = Field(
-        default=option_defaults.WORKDIR, description="The folder there for all files.", examples=["/scratch/ada/at"]
+        default=DEFAULT_WORKDIR, description="The folder there for all files.", examples=["/scratch/ada/at"]
     )
     cache_limit: Size = Field(
-        default=option_defaults.CACHE_LIMIT_BYTES,
+        default=DEFAULT_CACHE_LIMIT_BYTES,
         description="How much code each host keeps; the least recently used goes first, never what a trial uses.",
         examples=["5GB"],
+    )
+    reuse: Truth = Field(
+        default=False, description="Begin trials on a host from processes that run on there.", examples=["true"]
     )
     data_cache_limit: Size = Field(
         default=DEFAULT_LIMIT_BYTES,

@@ -1,25 +1,74 @@
-"""Making a connection with paramiko: socket options, hosts in between, host keys, authentication."""
+"""Making a connection with paramiko: socket options, hosts in between, host keys, authentication.
+
+The agent that holds a user's keys is asked as OpenSSH asks it.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import paramiko
 
 from jupyter_autotrain.backends.ssh import host_keys
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
-from jupyter_autotrain.backends.ssh.known_hosts import KnownKeys, known_keys
-from jupyter_autotrain.backends.ssh.paramiko_agent import agent_answers, at_socket, first_key
+from jupyter_autotrain.backends.ssh.host_keys import KnownKeys, known_keys
 from jupyter_autotrain.backends.ssh.transport import CONNECT_S, KEEPALIVE_S, SILENCE_S, HostKey, HostKeyError
 from jupyter_autotrain.errors import BackendUnavailableError
 
+_ANSWER_S = 5.0
+_LIST_KEYS = b"\0\0\0\1\x0b"  # a message of one byte: SSH_AGENTC_REQUEST_IDENTITIES
 _RSA = "ssh-rsa"
 _RSA_SIGNATURES = frozenset({"rsa-sha2-512", "rsa-sha2-256"})
 _NO_KEY = "No authentication methods available"  # the library's words where there is no key at all
+
+
+def agent_answers() -> bool:
+    """Ask the agent for its keys: the library would wait without end for one that hangs."""
+    with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as agent:
+        agent.settimeout(_ANSWER_S)
+        agent.connect(os.environ.get("SSH_AUTH_SOCK", ""))
+        agent.sendall(_LIST_KEYS)
+        return bool(agent.recv(1))
+    return False
+
+
+@contextlib.contextmanager
+def first_key(host: ResolvedHost) -> Iterator[paramiko.PKey | None]:
+    """Yield the first of the named keys that the agent holds, as OpenSSH takes it, else None.
+
+    It is also None where the configuration allows other keys too, or where no agent answers.
+    """
+    if not host.only_key_files or not agent_answers():
+        yield None
+        return
+    named: set[str] = set()
+    for file in host.public_key_files:
+        named.update(Path(file).read_text(encoding="utf-8", errors="replace").split())
+    with contextlib.closing(paramiko.Agent()) as agent:
+        yield next((key for key in agent.get_keys() if key.get_base64() in named), None)
+
+
+@contextlib.contextmanager
+def at_socket(path: str) -> Iterator[None]:
+    """Let paramiko find the agent that the configuration names; it looks only at the environment."""
+    if path in {"", "SSH_AUTH_SOCK"}:
+        yield
+        return
+    before = os.environ.get("SSH_AUTH_SOCK")
+    os.environ["SSH_AUTH_SOCK"] = path
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["SSH_AUTH_SOCK"]
+        else:
+            os.environ["SSH_AUTH_SOCK"] = before
 
 
 def connect(address: HostAddress) -> list[paramiko.SSHClient]:
@@ -46,7 +95,7 @@ def close(clients: list[paramiko.SSHClient]) -> None:
 
 
 def host_key(address: HostAddress) -> HostKey:
-    """The key that a host shows now, whether it is trusted or not; hosts in between must be trusted.
+    """Return the key that a host shows now, trusted or not; hosts in between must be trusted.
 
     Raises:
         BackendUnavailableError: It cannot be reached.
@@ -70,7 +119,10 @@ def host_key(address: HostAddress) -> HostKey:
 
 
 def _route(address: HostAddress) -> list[ResolvedHost]:
-    """The hosts to connect to, one through the other; the first of them may itself be behind others."""
+    """Return the hosts to connect to, one through the other.
+
+    The first of them may itself be behind others.
+    """
     host = resolve(address)
     route = [host]
     first = host
@@ -121,7 +173,10 @@ def _connect_one(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> para
 
 
 def _certified_key(host: ResolvedHost) -> paramiko.PKey | None:
-    """The first key that one of the named certificates is for; the library looks only beside a key."""
+    """Return the first key that one of the named certificates is for.
+
+    The library looks only beside a key.
+    """
     for certificate in host.certificates:
         for file in host.key_files:
             with contextlib.suppress(paramiko.SSHException, OSError, ValueError):  # it may need a passphrase
@@ -134,7 +189,7 @@ def _certified_key(host: ResolvedHost) -> paramiko.PKey | None:
 
 
 def _transport(known: KnownKeys, stream: socket.socket | paramiko.Channel, **options: object) -> paramiko.Transport:
-    """A transport that asks for a key of a known type, and prefers ciphers that authenticate too.
+    """Return a transport that asks for a key of a known type, and prefers authenticated ciphers.
 
     Those take one pass over the data in the place of two.
     """
@@ -149,7 +204,10 @@ def _transport(known: KnownKeys, stream: socket.socket | paramiko.Channel, **opt
 
 
 def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.socket | paramiko.Channel:
-    """A stream to the host's port: without delay for small packets, and lost soon when nothing is acknowledged."""
+    """Return a stream to the host's port, without delay for small packets.
+
+    It is lost soon when nothing is acknowledged.
+    """
     if carrier is not None:
         inner = carrier.get_transport()
         assert inner is not None
@@ -162,7 +220,7 @@ def _socket(host: ResolvedHost, carrier: paramiko.SSHClient | None) -> socket.so
 
 
 class KnownKeysOnly(paramiko.MissingHostKeyPolicy):  # type: ignore[misc]  # the library has no types
-    """Takes a known key, and raises what tells the user what to do with another one."""
+    """The policy that takes a known key, and raises for another one the error that tells the user what to do."""
 
     def __init__(self, host: ResolvedHost, known: KnownKeys) -> None:
         self._host = host

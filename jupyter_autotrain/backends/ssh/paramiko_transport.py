@@ -12,16 +12,8 @@ import paramiko
 
 from jupyter_autotrain.backends.ssh import paramiko_connecting
 from jupyter_autotrain.backends.ssh.address import HostAddress
-from jupyter_autotrain.backends.ssh.transport import (
-    MOST_BYTES,
-    MOST_CHANNELS,
-    PATIENCE_S,
-    Deadline,
-    TailBuffer,
-    lost,
-    no_answer,
-    take_slot,
-)
+from jupyter_autotrain.backends.ssh.transport import MOST_CHANNELS, take_slot
+from jupyter_autotrain.backends.transfer.channels import MOST_BYTES, PATIENCE_S, Deadline, TailBuffer, lost, no_answer
 from jupyter_autotrain.errors import BackendError
 
 _TRY_AGAIN_S = 10.0
@@ -48,7 +40,7 @@ class ParamikoTransport:
         self._slots = threading.BoundedSemaphore(MOST_CHANNELS)
 
     def start(self, command: str) -> ParamikoChannel:
-        """As `Transport.start`; waits while all channels are in use."""
+        """Do the same as `Transport.start`, and wait while all channels are in use."""
         take_slot(self._slots, self.is_alive, self._name)
         try:
             channel = self._open()
@@ -87,12 +79,12 @@ class ParamikoTransport:
         return transport
 
     def is_alive(self) -> bool:
-        """As `Transport.is_alive`."""
+        """Do the same as `Transport.is_alive`."""
         transport = self._clients[-1].get_transport()
         return transport is not None and bool(transport.is_active())
 
     def closed(self) -> None:
-        """A channel is given back."""
+        """Take back the slot of a channel that was closed."""
         self._slots.release()
 
     @property
@@ -101,7 +93,7 @@ class ParamikoTransport:
         return self._name
 
     def close(self) -> None:
-        """As `Transport.close`."""
+        """Do the same as `Transport.close`."""
         paramiko_connecting.close(self._clients)
 
 
@@ -128,7 +120,7 @@ class ParamikoChannel:
             self._tail.add(piece)
 
     def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
-        """As `Channel.send`."""
+        """Do the same as `Channel.send`."""
         rest = memoryview(data)  # it cuts off what it has sent: of bytes that is a copy
         deadline = Deadline(within_s)
         while rest:
@@ -148,14 +140,14 @@ class ParamikoChannel:
             raise no_answer(self._owner.name, deadline.within_s)
 
     def finish(self) -> None:
-        """As `Channel.finish`."""
+        """Do the same as `Channel.finish`."""
         try:
             self._channel.shutdown_write()
         except (OSError, EOFError) as error:
             self._check_link(error)
 
     def receive(self, within_s: float = PATIENCE_S) -> bytes:
-        """As `Channel.receive`."""
+        """Do the same as `Channel.receive`."""
         deadline = Deadline(within_s)
         while True:
             try:
@@ -168,18 +160,21 @@ class ParamikoChannel:
                 return piece
 
     def _check_link(self, error: BaseException | None) -> None:
-        """A server ends a command's output by a message of its own; without it the connection has ended."""
+        """Refuse an output that has ended without the server's message.
+
+        The server ends a command's output by a message of its own; without it the connection has ended.
+        """
         if not self._channel.eof_received and self._channel.exit_status == -1:
             raise lost(self._owner.name) from error
 
     def stderr(self) -> bytes:
-        """As `Channel.stderr`."""
+        """Do the same as `Channel.stderr`."""
         if self._channel.exit_status_ready():
             self._reader.join(1.0)
         return self._tail.bytes()
 
     def exit_code(self, within_s: float = PATIENCE_S) -> int:
-        """As `Channel.exit_code`."""
+        """Do the same as `Channel.exit_code`."""
         if not self._channel.status_event.wait(within_s):
             raise no_answer(self._owner.name, within_s)
         code: int = self._channel.exit_status
@@ -188,7 +183,7 @@ class ParamikoChannel:
         return code
 
     def close(self) -> None:
-        """As `Channel.close`."""
+        """Do the same as `Channel.close`."""
         if self._is_closed:
             return
         self._is_closed = True

@@ -1,4 +1,4 @@
-"""What the agent of one connection has pushed: states and stream bytes that wait here until they are read.
+"""The news that the agent of one connection has pushed: states and stream bytes, which wait here for their reader.
 
 It is a copy of what lies on the host. When the connection is lost it is thrown away, and the next one subscribes from
 the reader's cursors.
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from jupyter_autotrain.core.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 
 _ACKNOWLEDGED_BYTES = 1 << 16  # taken before it is told to the agent
 _UNREAD_S = 60.0  # a job that nobody asks for is unsubscribed after this
@@ -48,7 +48,7 @@ class _Stream:
         return self.start + len(self.data)
 
     def add(self, offset: int, data: bytes) -> bool:
-        """Append what is new in these bytes; False when some are missing in between."""
+        """Append the new ones of these bytes; return False when some are missing in between."""
         if offset > self.end:
             return False
         self.data += data[self.end - offset :]
@@ -64,7 +64,7 @@ class _Stream:
 
 @dataclass(slots=True)
 class _Job:
-    """What is here of a job: `sizes` of its streams once it has ended."""
+    """The news of one job, with the `sizes` of its streams once it has ended."""
 
     used_s: float
     status: JsonValue = None
@@ -73,7 +73,7 @@ class _Job:
     sizes: dict[str, int] = field(default_factory=dict)
 
     def holds(self, stream: str, offset: int) -> bool:
-        """Whether a read from this offset can be answered by what is here, now and later."""
+        """Tell whether a read from this offset can be answered by what is here, now and later."""
         here = self.streams.get(stream)
         if here is None or not here.start <= offset <= here.end:
             return False
@@ -89,7 +89,7 @@ class PushedJobs:
         self._lock = threading.Lock()
 
     def expect(self, name: str, offsets: Mapping[str, int]) -> None:
-        """A job is about to be subscribed, its streams from these offsets on."""
+        """Expect that a job is subscribed next, its streams from these offsets on."""
         with self._lock:
             job = self._jobs.setdefault(name, _Job(time.monotonic()))
             for stream, offset in offsets.items():
@@ -97,7 +97,7 @@ class PushedJobs:
                 job.sizes.pop(stream, None)
 
     def take(self, message: JsonObject) -> str:
-        """Keep what was pushed; gives the job's name, or "" when nobody waits for it."""
+        """Keep pushed news, and return the job's name, or "" when nobody waits for it."""
         name = str(message["push"])
         with self._lock:
             job = self._jobs.get(name)
@@ -113,7 +113,7 @@ class PushedJobs:
         return name
 
     def status(self, name: str) -> tuple[bool, JsonValue]:
-        """Whether a job's status is known, and the status."""
+        """Tell whether a job's status is known, and return the status."""
         with self._lock:
             job = self._jobs.get(name)
             if job is None or not job.has_status:
@@ -122,7 +122,10 @@ class PushedJobs:
             return True, job.status
 
     def read(self, name: str, stream: str, offset: int, *, is_subscribed: bool = False) -> Piece | None:
-        """What is here of a stream from an offset on; None when it has to be subscribed from there, and is not yet."""
+        """Return the bytes here of a stream from an offset on.
+
+        It is None when the stream has to be subscribed from there, and is not yet.
+        """
         with self._lock:
             job = self._jobs.get(name)
             if job is None or not (is_subscribed or job.holds(stream, offset)):
@@ -132,17 +135,17 @@ class PushedJobs:
             return here.read(offset) if here is not None and here.start <= offset <= here.end else None
 
     def forget(self, name: str) -> None:
-        """Drop what is here of a job that begins again."""
+        """Drop the news of a job that begins again."""
         with self._lock:
             self._jobs.pop(name, None)
 
     def names(self) -> list[str]:
-        """All subscribed jobs."""
+        """Return the names of all subscribed jobs."""
         with self._lock:
             return list(self._jobs)
 
     def forget_unread(self) -> list[str]:
-        """Drop the jobs that nobody has asked for during the last minute; gives their names."""
+        """Drop the jobs that nobody has asked for during the last minute, and return their names."""
         oldest_s = time.monotonic() - _UNREAD_S
         with self._lock:
             unread = [name for name, job in self._jobs.items() if job.used_s < oldest_s]

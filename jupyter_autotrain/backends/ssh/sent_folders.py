@@ -1,4 +1,4 @@
-"""What trials of one host need there, sent where it is missing: code, and checkpoints of attempts elsewhere."""
+"""The things that trials of one host need there, sent where they are missing: code, and checkpoints from elsewhere."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
-from jupyter_autotrain.backends.ssh.archive_stream import ProgressCallback
-from jupyter_autotrain.backends.ssh.sending import DamagedFileError, FolderManifest, scan_folder
-from jupyter_autotrain.core import wire
-from jupyter_autotrain.core.json import JsonValue
+from jupyter_autotrain.backends.transfer.folders import FolderManifest, scan_folder
+from jupyter_autotrain.backends.transfer.sending import DamagedFileError, ProgressCallback
 
 _KEPT_KIND = "kept_bundles"  # of those without a limit, as of jobs that a cluster begins whenever it likes
 
 
 class _Link(Protocol):
-    """What is needed of `HostLink`."""
+    """The part of `HostLink` that is needed here."""
 
     config: HostConfig
 
@@ -46,7 +46,7 @@ class SentFolders:
         self._sending: dict[str, threading.Lock] = {}
 
     def send_bundle(self, root: Path, progress: ProgressCallback | None = None) -> str:
-        """Send a folder that does not change any more, unless it is there; gives its path on the host.
+        """Send a folder that does not change any more, unless it is there, and return its path on the host.
 
         Raises:
             BackendUnavailableError: The host cannot be reached, or does not answer any more.
@@ -74,11 +74,17 @@ class SentFolders:
             return self._send(folder, kind, progress)
 
     def send_checkpoints(self, root: Path) -> str:
-        """Send what a trial goes on from, unless it is there; gives its path on the host. Errors as `send_bundle`."""
+        """Send the checkpoints that a trial goes on from, unless they are there; return their path on the host.
+
+        The errors are those of `send_bundle`.
+        """
         return self._send(scan_folder(root), wire.CHECKPOINTS)
 
     def send_to_job(self, root: Path, folder: str) -> str:
-        """Send what only one job needs into a folder of its directory, with which it goes; errors as `send_bundle`."""
+        """Send a folder that only one job needs into that job's directory, with which it is deleted.
+
+        The errors are those of `send_bundle`.
+        """
         return self._link.send_folder(scan_folder(root), self._link.config.workdir, f"jobs/{folder}")
 
     def _send(self, folder: FolderManifest, kind: str, progress: ProgressCallback | None = None) -> str:
@@ -101,7 +107,7 @@ class SentFolders:
 
     @contextlib.contextmanager
     def sending(self, digest: str) -> Iterator[None]:
-        """Let one thread at a time send what has this digest."""
+        """Let one thread at a time send the folder with this digest."""
         with self._lock:
             one_at_a_time = self._sending.setdefault(digest, threading.Lock())
         with one_at_a_time:

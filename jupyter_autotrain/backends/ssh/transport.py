@@ -1,6 +1,6 @@
-"""What a connection to a host can do, whichever program or library makes it.
+"""The abilities of a connection to a host, whichever program or library makes it, and running a program over it.
 
-A connection runs commands, each on a channel of its own (see `remote_command`).
+A connection runs commands, each on a channel of its own.
 
 Nothing here waits without an end: a host may acknowledge all that is sent to it and yet never answer, as one whose
 processes are stopped, or whose home folder lies on a server that is gone.
@@ -8,37 +8,28 @@ processes are stopped, or whose home folder lies on a server that is gone.
 
 from __future__ import annotations
 
+import contextlib
+import secrets
 import threading
-import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from jupyter_autotrain.errors import BackendUnavailableError
+from jupyter_autotrain.backends.transfer.channels import PATIENCE_S, Channel, Deadline, NoAnswerError, lost
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
-MOST_BYTES = 1 << 16  # in one piece of a channel
-MOST_STDERR_BYTES = 1 << 14
 MOST_CHANNELS = 8  # servers allow 10 by default, and count one that was just closed
 CONNECT_S = 15.0
 KEEPALIVE_S = 1  # how often an idle connection is tried
 SILENCE_S = 4  # a connection that does not answer for so long is lost
-PATIENCE_S = 60.0  # a program that takes or prints nothing for so long is given up
 _SLOT_S = 5.0
-
-
-class LinkLostError(BackendUnavailableError):
-    """The connection to a host does not answer any more; what runs there goes on."""
-
-
-class NoAnswerError(LinkLostError):
-    """A program on a host neither takes nor prints anything, for longer than it was waited for.
-
-    Args:
-        found: What was found.
-        expected: What was expected.
-        action: What to do next.
-    """
+LOGIN_S = 30.0  # a login shell that has not run a command by then never will
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%")
+_HOME = "~/"
+_MOST_GREETING_BYTES = 1 << 20
+_MOST_OUTPUT_BYTES = 1 << 20
+_SHOWN_BYTES = 1000
+_SHOWN_CHARACTERS = 200
 
 
 class HostKeyError(BackendUnavailableError):
@@ -61,72 +52,11 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command gave; of its standard error the end only."""
+    """The result of a command, with only the end of its standard error."""
 
     exit_code: int
     stdout: bytes
     stderr: bytes
-
-
-class Deadline:
-    """A moment after which nothing is waited for any more.
-
-    Args:
-        within_s: How far away it is.
-    """
-
-    def __init__(self, within_s: float) -> None:
-        self.within_s = within_s
-        self._at_s = time.monotonic() + within_s
-
-    @property
-    def left_s(self) -> float:
-        """Return how long it takes still; 0 when it has passed."""
-        return max(self._at_s - time.monotonic(), 0.0)
-
-
-class Channel(Protocol):
-    """A command that runs on a host, with its standard streams. One thread may send while another receives."""
-
-    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
-        """Send all of it to the command's standard input.
-
-        Raises:
-            NoAnswerError: The command has taken nothing for so long.
-            LinkLostError: The connection is gone.
-            BrokenPipeError: The command reads no more.
-        """
-        ...
-
-    def finish(self) -> None:
-        """Close the command's standard input."""
-        ...
-
-    def receive(self, within_s: float = PATIENCE_S) -> bytes:
-        """Wait for what the command prints next; empty at its end.
-
-        Raises:
-            NoAnswerError: The command has printed nothing for so long.
-            LinkLostError: The connection is gone.
-        """
-        ...
-
-    def stderr(self) -> bytes:
-        """The end of what it has printed on standard error so far."""
-        ...
-
-    def exit_code(self, within_s: float = PATIENCE_S) -> int:
-        """Wait for the command's end; negative where a signal ended it.
-
-        Raises:
-            NoAnswerError: It has not ended by then.
-            LinkLostError: The connection is gone.
-        """
-        ...
-
-    def close(self) -> None:
-        """Give it up; the command's standard input and output are closed."""
-        ...
 
 
 class Transport(Protocol):
@@ -142,7 +72,7 @@ class Transport(Protocol):
         ...
 
     def is_alive(self) -> bool:
-        """False as soon as the connection is known to be gone."""
+        """Tell whether the connection lives: false as soon as it is known to be gone."""
         ...
 
     def close(self) -> None:
@@ -161,37 +91,140 @@ def take_slot(slots: threading.Semaphore, is_alive: Callable[[], bool], name: st
             raise lost(name)
 
 
-def lost(name: str, why: str = "") -> LinkLostError:
-    """Make the error of a host whose connection is gone."""
-    return LinkLostError(
-        f"{name} does not answer{why}.", "A host that answers.", "It is tried again; what runs there goes on."
-    )
+def quote(word: str) -> str:
+    """Return a word as every common login shell (sh, bash, zsh, fish, csh) reads it.
+
+    A `~/` at its beginning stays the home.
+
+    Raises:
+        BackendError: It holds a character that they read differently.
+    """
+    if word.startswith(_HOME) and word != _HOME:
+        return _HOME + quote(word.removeprefix(_HOME))
+    if word and set(word) <= _PLAIN:
+        return word
+    if set(word) & set("'\\!\n"):
+        raise BackendError(f"{word!r} cannot be said to every login shell.", "A word without quotes, \\ and !.")
+    return f"'{word}'"
 
 
-def no_answer(name: str, within_s: float) -> NoAnswerError:
-    """Make the error of a host that has not answered in time."""
-    return NoAnswerError(
-        f"{name} has not answered within {within_s:.0f} s.",
-        "A host that answers.",
-        "It is tried again; what runs there goes on.",
-    )
+class MarkedChannel:
+    """A channel whose output begins after the mark that precedes the command's own output."""
+
+    def __init__(self, channel: Channel, mark: bytes, name: str) -> None:
+        self._channel = channel
+        self._mark = mark
+        self._name = name
+        self._is_marked = False
+
+    def send(self, data: bytes, within_s: float = PATIENCE_S) -> None:
+        """Do the same as `Channel.send`."""
+        self._channel.send(data, within_s)
+
+    def finish(self) -> None:
+        """Do the same as `Channel.finish`."""
+        self._channel.finish()
+
+    def receive(self, within_s: float = PATIENCE_S) -> bytes:
+        """Do the same as `Channel.receive`.
+
+        Raises:
+            BackendError: The login shell does not run the command.
+        """
+        if self._is_marked:
+            return self._channel.receive(within_s)
+        rest = self._pass_greeting(Deadline(LOGIN_S))
+        self._is_marked = True
+        return rest or self._channel.receive(within_s)
+
+    def _pass_greeting(self, deadline: Deadline) -> bytes:
+        """Read up to the mark, and return the bytes that came behind it."""
+        seen = bytearray()
+        looked = 0
+        while (at := seen.find(self._mark, looked)) < 0:
+            looked = max(len(seen) - len(self._mark), 0)
+            late = f"has not run a command within {deadline.within_s:.0f} s"
+            try:
+                piece = self._channel.receive(deadline.left_s)
+            except NoAnswerError:
+                raise self._not_run(bytes(seen), late) from None
+            seen += piece
+            if not piece:
+                raise self._not_run(bytes(seen), "ended before it ran the command")
+            if len(seen) > _MOST_GREETING_BYTES:
+                raise self._not_run(bytes(seen), "prints without end before it runs the command")
+            if not deadline.left_s:
+                raise self._not_run(bytes(seen), late)
+        return bytes(seen[at + len(self._mark) :])
+
+    def stderr(self) -> bytes:
+        """Do the same as `Channel.stderr`, without what came before the mark, where that is still kept."""
+        kept = self._channel.stderr()
+        before, mark, after = kept.partition(self._mark)
+        return after if mark else before
+
+    def exit_code(self, within_s: float = PATIENCE_S) -> int:
+        """Do the same as `Channel.exit_code`."""
+        return self._channel.exit_code(within_s)
+
+    def close(self) -> None:
+        """Do the same as `Channel.close`."""
+        self._channel.close()
+
+    def _not_run(self, seen: bytes, what: str) -> BackendError:
+        printed = (seen[-_SHOWN_BYTES:] + self.stderr()).decode(errors="replace").strip().splitlines()
+        last = f" It printed last: {printed[-1][:_SHOWN_CHARACTERS]}" if printed else ""
+        return BackendError(
+            f"The login shell of {self._name} {what}.{last}",
+            "A login shell that runs `ssh HOST COMMAND`.",
+            f"Run `ssh {self._name} true` in a terminal and mend the account's start-up files.",
+        )
 
 
-class TailBuffer:
-    """The last bytes of a stream."""
+def start(transport: Transport, argv: Sequence[str], name: str) -> Channel:
+    """Run a program on a host.
 
-    def __init__(self, most_bytes: int = MOST_STDERR_BYTES) -> None:
-        self._pieces: deque[bytes] = deque()
-        self._size_bytes = 0
-        self._most_bytes = most_bytes
+    Args:
+        transport: The connection.
+        argv: The program and its arguments, each fit for `quote`.
+        name: The host, for messages.
+    """
+    mark = f"autotrain-{secrets.token_hex(8)}"
+    words = " ".join(quote(word) for word in argv)
+    channel = transport.start(f"echo {mark}; echo {mark} >&2; exec {words}")
+    return MarkedChannel(channel, f"{mark}\n".encode(), name)
 
-    def add(self, piece: bytes) -> None:
-        """Put a piece at the end; what is too old goes."""
-        self._pieces.append(piece)
-        self._size_bytes += len(piece)
-        while self._size_bytes - len(self._pieces[0]) >= self._most_bytes:
-            self._size_bytes -= len(self._pieces.popleft())
 
-    def bytes(self) -> bytes:
-        """What is kept."""
-        return b"".join(self._pieces)
+def run(
+    transport: Transport, argv: Sequence[str], name: str, stdin: bytes = b"", within_s: float = PATIENCE_S
+) -> CommandResult:
+    """Run a program on a host to its end; arguments as `start`.
+
+    Raises:
+        BackendError: It prints without end, or has not ended by then.
+        LinkLostError: The connection is gone.
+    """
+    channel = start(transport, argv, name)
+    try:
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and its exit code says why
+            if stdin:
+                channel.send(stdin)
+            channel.finish()
+        stdout = _all_of(channel, argv[0], name, Deadline(within_s))
+        return CommandResult(channel.exit_code(), stdout, channel.stderr())
+    finally:
+        channel.close()
+
+
+def _all_of(channel: Channel, program: str, name: str, deadline: Deadline) -> bytes:
+    """Read all that a program prints."""
+    stdout = bytearray()
+    while piece := channel.receive(deadline.left_s):
+        stdout += piece
+        if len(stdout) > _MOST_OUTPUT_BYTES or not deadline.left_s:
+            raise BackendError(
+                f"{program} on {name} prints without end: {bytes(stdout[:_SHOWN_CHARACTERS])!r}",
+                "A program that prints what it is asked for and ends.",
+                "Name another one in the profile.",
+            )
+    return bytes(stdout)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
-from jupyter_autotrain.backends.environments import InterpreterCheck
-from jupyter_autotrain.backends.ssh import checkpoints, data_sending, interpreters
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environment import travelling
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.service import warm_starts
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.agent.trial import environment
+from jupyter_autotrain.agent.trial.trial_file import TrialFile
+from jupyter_autotrain.backends import trial_content
+from jupyter_autotrain.backends.python_packages import InterpreterCheck
+from jupyter_autotrain.backends.ssh import host_survey, trial_needs
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host_configs import lease_s
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.backends.ssh.transport import LinkLostError
-from jupyter_autotrain.backends.ssh.upload_progress import UploadProgress
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.backends.transfer.channels import LinkLostError
 from jupyter_autotrain.core.backend import BackendContext, Submission
-from jupyter_autotrain.core.environment import travelling
-from jupyter_autotrain.core.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError, SubmitUnknownError
-from jupyter_autotrain.worker import environment
 
 _TRIES = 3  # another one may make room on the host just between sending and start
 
@@ -43,7 +47,7 @@ class StartedJob:
 
 
 class TrialStarter:
-    """Starts trials on the hosts of a profile.
+    """A starter of trials on the hosts of a profile.
 
     Args:
         profile: Its options.
@@ -59,18 +63,17 @@ class TrialStarter:
         self._context = context
         self._links = links
         self._lease_s = lease_s(profile.options)
+        self._reuse = warm_starts.options_of(profile.options)
         self._data_limit_bytes = cast("int | None", profile.options.get("data_cache_limit"))
         self._interpreters = InterpreterCheck()
 
     def render(self, config: HostConfig, job: str, trial: TrialSpec, placement: Placement) -> Submission:
-        """What a start would send; paths as on the host."""
+        """Return the submission that a start would send, with the host's paths."""
         directory = f"{config.workdir}/jobs/{job}"
-        content = {
-            **self._content(trial, placement),
-            "directory": directory,
-            "bundle": f"{config.workdir}/bundles/DIGEST",
-        }
-        script = f"{config.workdir}/agents/DIGEST/jupyter_autotrain/worker/start_supervisor.py"
+        content = self._content(trial, placement)
+        content["directory"] = directory
+        content["bundle"] = f"{config.workdir}/bundles/DIGEST"
+        script = f"{config.workdir}/agents/DIGEST/jupyter_autotrain/agent/programs/start_supervisor.py"
         return Submission(
             argv=(config.python, "-I", "-S", script, directory),
             env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
@@ -86,12 +89,9 @@ class TrialStarter:
             BackendError: It cannot be started.
         """
         link = self._links[node.node]
-        self._check_interpreter(node.node, trial)
         content = self._content(trial, Placement((node,)))
-        progress = UploadProgress(node.node, partial(self.on_progress, trial.job_id))
         for _ in range(_TRIES):
-            bundle = link.sent.send_bundle(self._context.bundle(trial), progress)
-            data = data_sending.place(link, job.name, trial, self._context, self._data_limit_bytes, progress)
+            bundle, data = self.send(node.node, job.name, trial)
             layout = self._layout(node.node, job, trial)
             self.on_progress(trial.job_id, "")
             try:
@@ -106,26 +106,71 @@ class TrialStarter:
             "Raise the limit, then retry.",
         )
 
+    def send(self, host: str, job: str, trial: TrialSpec) -> tuple[str, JsonObject]:
+        """Check the interpreter, and send bundle and data where they are missing.
+
+        Returns:
+            The path of the bundle there, and what `trial.json` says of the data.
+
+        Raises:
+            BackendError: It cannot be sent, or the interpreter does not fit.
+        """
+        link = self._links[host]
+        self._check_interpreter(host, trial)
+        progress = UploadProgress(host, partial(self.on_progress, trial.job_id))
+        bundle = link.sent.send_bundle(self._context.bundle(trial), progress)
+        return bundle, trial_needs.place_data(link, job, trial, self._context, self._data_limit_bytes, progress)
+
     def _layout(self, host: str, job: StartedJob, trial: TrialSpec) -> JsonObject:
-        """What is said of the other supervisors of the trial, and of the checkpoints that it goes on from."""
+        """Return the part about the other supervisors of the trial and the checkpoints that it goes on from."""
         layout: JsonObject = {"layout": job.layout} if job.layout else {}
         if trial.resume_attempt is None:
             return layout
-        return {**layout, **checkpoints.have(self._links, host, job.before, trial, self._context)}
+        return {**layout, **trial_needs.have_checkpoints(self._links, host, job.before, trial, self._context)}
 
     def _check_interpreter(self, host: str, trial: TrialSpec) -> None:
         names = [package.name for package in trial.python_packages]
         link = {host: self._links[host]}
-        self._interpreters.check(host, trial, lambda: interpreters.inspect(link, trial.python_environment, names))
+        self._interpreters.check(host, trial, lambda: host_survey.inspect_python(link, trial.python_environment, names))
 
-    def _content(self, trial: TrialSpec, placement: Placement) -> dict[str, JsonValue]:
-        known = cast("JsonObject", to_json(trial))
-        return {
-            **known,
-            "environment": travelling(trial.environment),
-            "lease_s": self._lease_s,
-            "gpus": placement.accelerators,
-            "options": dict(trial.options),
-            "workers": trial.resources.workers_per_node,
-            "wire": wire.VERSION,
-        }
+    def _content(self, trial: TrialSpec, placement: Placement) -> TrialFile:
+        content = trial_content.begin(trial, {**self._reuse, **trial.options}, placement.accelerators)
+        content["environment"] = travelling(trial.environment)
+        content["lease_s"] = self._lease_s
+        return content
+
+
+_PAUSE_S = 0.5  # quick uploads are not told of
+
+
+class UploadProgress:
+    """A `ProgressCallback` that tells in words, twice per second.
+
+    Args:
+        host: Where to.
+        tell: Takes the rest of a sentence that begins with the trial.
+        clock: Gives seconds that never go back.
+    """
+
+    def __init__(self, host: str, tell: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._host = host
+        self._tell = tell
+        self._clock = clock
+        self._begun: tuple[float, int] | None = None
+        self._told_s = clock()
+
+    def __call__(self, sent_bytes: int, total_bytes: int) -> None:
+        """Note the bytes that are sent."""
+        now_s = self._clock()
+        if self._begun is None or sent_bytes < self._begun[1]:  # another folder
+            self._begun = now_s, sent_bytes
+        if now_s - self._told_s < _PAUSE_S:
+            return
+        self._told_s = now_s
+        begun_s, begun_bytes = self._begun
+        rate = (sent_bytes - begun_bytes) / max(now_s - begun_s, _PAUSE_S)
+        left = f", {(total_bytes - sent_bytes) / rate:.0f} s left" if rate else ""
+        share = sent_bytes / max(total_bytes, 1)
+        self._tell(
+            f"sends {format_bytes(total_bytes)} to {self._host}: {share:.0%}, {format_bytes(round(rate))}/s{left}"
+        )

@@ -1,1 +1,1 @@
-"""How functions, classes and imports travel: as source where that gives what is live, else by value."""
+"""The travel of functions, classes and imports: as source where that gives the live ones, else by value."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.syntax.history import Binding, History, is_literal
+from jupyter_autotrain.capture.syntax.scopes import imported_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,10 @@ class ImportLine:
 
 
 def find(name: str, value: object, history: History) -> ImportLine | None:
-    """How to import `value` as `name`; None when it comes from no module that others can import."""
+    """Return the import of `value` as `name`.
+
+    It is None when the value comes from no module that others can import.
+    """
     last = history.last(name)
     if last is not None and (line := _as_written(name, value, last, history)):
         return line
@@ -38,7 +42,10 @@ def find(name: str, value: object, history: History) -> ImportLine | None:
 
 
 def is_importable(module: types.ModuleType) -> bool:
-    """False for a module that was made in memory: no other process can import it; each has a `__main__`."""
+    """Tell whether another process can import a module.
+
+    It cannot import one that was made in memory; each process has its own `__main__`.
+    """
     if module.__name__ == "__main__":
         return True
     if sys.modules.get(module.__name__) is not module:
@@ -47,7 +54,7 @@ def is_importable(module: types.ModuleType) -> bool:
 
 
 def _as_written(name: str, value: object, last: Binding, history: History) -> ImportLine | None:
-    """The cell's own import; a conditional one is kept whole."""
+    """Return the cell's own import; a conditional one is kept whole."""
     if last.outer is not last.node and only_imports(last.outer):
         text = ast.get_source_segment(last.text, last.outer) or ast.unparse(last.outer)
         return ImportLine(text, last, whole=True)
@@ -68,15 +75,15 @@ def _from_line(name: str, value: object, node: ast.ImportFrom, last: Binding) ->
 
 
 def _import_lines(name: str, value: object, last: Binding, history: History) -> ImportLine | None:
-    """`import a`, with every `import a.b` of the notebook, since these add to what `a` holds."""
+    """Return `import a`, with every `import a.b` of the notebook.
+
+    These add to the content of `a`.
+    """
     lines: dict[str, None] = {}
     for binding in history.bindings(name):
-        if not isinstance(binding.node, ast.Import):
-            continue
-        for alias in binding.node.names:
-            bound = alias.asname or alias.name.partition(".")[0]
-            target = sys.modules.get(alias.name if alias.asname else bound)
-            if bound == name and target is value and alias.name in sys.modules:
+        for alias in binding.node.names if isinstance(binding.node, ast.Import) else ():
+            target = sys.modules.get(alias.name if alias.asname else name)
+            if imported_name(alias) == name and target is value and alias.name in sys.modules:
                 lines[f"import {_renamed(alias.name, alias.asname or alias.name)}"] = None
     return ImportLine("\n".join(lines), last) if lines else None
 
@@ -91,7 +98,7 @@ def _module_line(name: str, module: types.ModuleType) -> ImportLine | None:
 
 
 def _member_line(name: str, value: object) -> ImportLine | None:
-    """A function or class by the module that defines it."""
+    """Return the import of a function or class by the module that defines it."""
     path = looking.attribute(value, "__module__")
     member = looking.attribute(value, "__qualname__")
     if not isinstance(path, str) or not isinstance(member, str):
@@ -109,7 +116,7 @@ def _renamed(path: str, name: str) -> str:
 
 
 def only_imports(statement: ast.stmt) -> bool:
-    """True for a statement that does nothing but import, or note which import worked."""
+    """Tell whether a statement does nothing but import, or note which import worked."""
     if isinstance(statement, ast.Import | ast.ImportFrom | ast.Pass):
         return True
     if isinstance(statement, ast.Assign):

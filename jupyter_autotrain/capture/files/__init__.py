@@ -1,1 +1,1 @@
-"""Which files travel: what the code opens, imports and writes."""
+"""The files that travel: those that the code opens, imports and writes."""

@@ -17,7 +17,7 @@ _EVERYTHING = frozenset({"*", "**", "/**", "**/*", "/**/*", "**/**"})
 
 @dataclass(frozen=True, slots=True)
 class _IgnorePattern:
-    """One line: the pattern without `!` and a last slash, and what it does with the paths that match."""
+    """The pattern of one line without `!` and a last slash, and its effect on the paths that match."""
 
     pattern: str
     regex: re.Pattern[str]
@@ -25,7 +25,10 @@ class _IgnorePattern:
     folders_only: bool
 
     def matches(self, path: str) -> bool:
-        """Whether the path itself matches; pathspec's expressions also match what lies below."""
+        """Tell whether the path itself matches.
+
+        The expressions of pathspec also match paths below it.
+        """
         found = self.regex.search(path)
         if not found or (self.folders_only and not path.endswith("/")):
             return False
@@ -36,7 +39,7 @@ class _IgnorePattern:
 
 
 class IgnoreRules:
-    """Decides which files stay here, as git does with its own ignore files.
+    """The rules by which files stay here, as git has them in its own ignore files.
 
     The last pattern that matches in the nearest ignore file decides; nothing below an ignored folder travels.
     pathspec reads the patterns. The order is kept here, because `GitIgnoreSpec` knows no ignore files in folders and
@@ -55,13 +58,13 @@ class IgnoreRules:
         self._ignores_folder = cache(self._ignores)
 
     def __call__(self, path: str, *, is_folder: bool = False) -> bool:
-        """True when `path` (relative, with `/`) or a folder above it is ignored."""
+        """Tell whether `path` (relative, with `/`) or a folder above it is ignored."""
         parts = path.split("/")
         above = ("/".join(parts[:depth]) + "/" for depth in range(1, len(parts)))
         return any(map(self._ignores_folder, above)) or self._ignores(f"{path}/" if is_folder else path)
 
     def _ignores(self, path: str) -> bool:
-        """Whether the rules ignore this path itself; a folder ends in a slash."""
+        """Tell whether the rules ignore this path itself; a folder ends in a slash."""
         for start, rules in self._rules_for(path):
             below = path[len(start) :]
             found = next((rule for rule in reversed(rules) if rule.matches(below)), None)
@@ -70,7 +73,10 @@ class IgnoreRules:
         return False
 
     def _rules_for(self, path: str) -> Iterator[tuple[str, Sequence[_IgnorePattern]]]:
-        """The rules that may match a path, those that take precedence first, and the folder that each list is for."""
+        """Yield the rules that may match a path, with the folder that each list is for.
+
+        Those that take precedence come first.
+        """
         yield "", self._first
         parents = path.rstrip("/").split("/")[:-1]
         for depth in range(len(parents), -1, -1):

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import ast
-import importlib.machinery
+import importlib
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
 from jupyter_autotrain.capture.installed import module_folders
+from jupyter_autotrain.capture.syntax.nodes import called
 
-_NEVER = frozenset({"__main__", "jupyter_autotrain"})
+_NEVER = frozenset({"", "__main__", "jupyter_autotrain", *sys.builtin_module_names})
 
 
 def imported(tree: ast.AST, package: str = "") -> set[str]:
-    """Dotted names of all modules that some code imports, inside functions too."""
+    """Return the dotted names of all modules that some code imports, inside functions too."""
     names: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -29,15 +31,15 @@ def imported(tree: ast.AST, package: str = "") -> set[str]:
 
 
 def _by_call(call: ast.Call) -> list[str]:
-    """The module that `import_module("helpers")` names."""
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    if name not in {"__import__", "import_module"} or not call.args or not isinstance(call.args[0], ast.Constant):
-        return []
-    return [str(call.args[0].value)]
+    """Return the module that `import_module("helpers")` names."""
+    is_import = called(call) in {"__import__", "import_module"} and call.args
+    return [str(call.args[0].value)] if is_import and isinstance(call.args[0], ast.Constant) else []
 
 
 def local_files(names: Iterable[str], folder: Path, ignore: IgnoreRules, roots: Sequence[Path] = ()) -> dict[str, Path]:
-    """The files of all modules among `names`, and of those they import, that no installation brings.
+    """Return the files of all modules among `names`, and of those they import.
+
+    Modules that an installation brings are left out.
 
     Args:
         names: Dotted module names.
@@ -66,7 +68,7 @@ def local_files(names: Iterable[str], folder: Path, ignore: IgnoreRules, roots: 
 
 
 class _Finder:
-    """Finds top-level modules that are the user's own."""
+    """A finder of the top-level modules that are the user's own."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
         self.folder = roots[0]
@@ -74,36 +76,37 @@ class _Finder:
         self.installed = [*module_folders(), Path(sys.prefix), Path(sys.base_prefix)]
 
     def files_of(self, top: str) -> Iterator[tuple[str, Path]]:
-        """Each file of a module or package, by its path relative to the import root."""
-        if not top or top in sys.builtin_module_names or top in sys.stdlib_module_names or top in _NEVER:
-            return
-        origin = self._origin(top)
+        """Yield each file of a module or package, by its path relative to the import root."""
+        origin = None if top in sys.stdlib_module_names or top in _NEVER else self._origin(top)
         if origin is None or self._is_installed(origin):
             return
-        if origin.is_dir():
-            # A folder without __init__.py is one of code by chance: what else lies in it is not its own.
-            pattern = "*" if (origin / "__init__.py").is_file() else "*.py"
-            for path in sorted(origin.rglob(pattern)):
-                if path.is_file() and "__pycache__" not in path.parts:
-                    yield path.relative_to(origin.parent).as_posix(), path
-        else:
+        if not origin.is_dir():
             yield origin.name, origin
+            return
+        # A folder without __init__.py is one of code by chance: what else lies in it is not its own.
+        pattern = "*" if (origin / "__init__.py").is_file() else "*.py"
+        for path in sorted(origin.rglob(pattern)):
+            if path.is_file() and "__pycache__" not in path.parts:
+                yield path.relative_to(origin.parent).as_posix(), path
 
     def _origin(self, top: str) -> Path | None:
-        """The module's file, or its package's folder; that of the loaded module, else the first on the search path."""
+        """Return the file of the module as it is loaded, else the first on the search path; of a package its folder."""
         loaded = sys.modules.get(top)
         file = getattr(loaded, "__file__", None)
-        if file and loaded is not None and getattr(loaded, "__name__", "") == top:
-            path = Path(file)
-            return path.parent if path.name.startswith("__init__.") else path
-        suffixes = importlib.machinery.all_suffixes()
-        for root in self.roots:
-            if (root / top / "__init__.py").is_file():
-                return root / top
-            found = next((root / f"{top}{suffix}" for suffix in suffixes if (root / f"{top}{suffix}").is_file()), None)
-            if found:
-                return found
-        return next((root / top for root in self.roots if _holds_code(root / top)), None)
+        if not file or getattr(loaded, "__name__", "") != top:
+            file = self._found(top)
+        if not file:
+            return None
+        path = Path(file)
+        return path.parent if path.name.startswith("__init__.") else path
+
+    def _found(self, top: str) -> str | None:
+        importlib.invalidate_caches()
+        spec = PathFinder.find_spec(top, list(map(str, self.roots)))
+        if spec is None:
+            return None
+        folders = spec.submodule_search_locations or ()
+        return spec.origin or next((folder for folder in folders if _holds_code(Path(folder))), None)
 
     def _is_installed(self, path: Path) -> bool:
         if {"site-packages", "dist-packages"} & set(path.parts):
@@ -114,7 +117,7 @@ class _Finder:
 
 
 def _holds_code(folder: Path) -> bool:
-    """Whether a folder is a package without `__init__.py`, itself or by a folder in it."""
+    """Tell whether a folder is a package without `__init__.py`, itself or by a folder in it."""
     try:
         return folder.is_dir() and any(any(folder.glob(pattern)) for pattern in ("*.py", "*/*.py"))
     except OSError:
@@ -122,12 +125,15 @@ def _holds_code(folder: Path) -> bool:
 
 
 def _holds_installed(root: Path) -> bool:
-    """Whether packages were installed into a folder, as `pip install --target` does; trials find it as this kernel."""
+    """Tell whether packages were installed into a folder, as `pip install --target` does.
+
+    Trials find such a folder in the same way as this kernel.
+    """
     return any(root.glob("*.dist-info")) or any(root.glob("*.egg-info/installed-files.txt"))
 
 
 def imports_of(path: Path, relative_path: str) -> set[str]:
-    """Dotted names of all modules that a file of Python imports; none of any other file."""
+    """Return the dotted names of all modules that a file of Python imports; none of any other file."""
     if path.suffix != ".py":
         return set()
     try:

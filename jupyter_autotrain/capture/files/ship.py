@@ -7,19 +7,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
-from jupyter_autotrain.capture.limits import CaptureLimits
-from jupyter_autotrain.capture.sizes import tree
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.text_format import count, cut
+from jupyter_autotrain.capture.limits import CaptureLimits, tree
+from jupyter_autotrain.core.text_format import closest_match, count, cut
 from jupyter_autotrain.errors import ShipError
 
 _COUNTED_AT_MOST = 100_000
 
 
 def globbed(patterns: Sequence[str], folder: Path, ignore: IgnoreRules) -> dict[str, Path]:
-    """The files that `ship:` names; a folder means all files in it.
+    """Return the files that `ship:` names; a folder means all files in it.
 
     A link that is named itself is followed wherever it leads; one that a pattern or a folder brings along, only inside
     the folder.
@@ -70,7 +68,10 @@ def check_limits(files: Mapping[str, Path], limits: CaptureLimits) -> None:
 
 
 def _largest(sizes: Mapping[str, int], total: int) -> str:
-    """The size tree: what lies beside the notebook, or the one folder that has nearly all, and what is in it."""
+    """Return the size tree of the files beside the notebook.
+
+    Where one folder has nearly all, it is the tree of that folder.
+    """
     top = _by_first_part(sizes)
     heaviest = max(top, key=lambda name: top[name])
     if not heaviest.endswith("/") or top[heaviest] < total * 0.9:
@@ -91,7 +92,9 @@ def _by_first_part(sizes: Mapping[str, int]) -> dict[str, int]:
 def below(
     paths: Iterable[Path], folder: Path, ignore: IgnoreRules, named: Sequence[Path]
 ) -> Iterator[tuple[str, Path]]:
-    """All files at or below these paths that are not ignored, by their path in the folder; links lead not out of it.
+    """Yield the files at or below these paths that are not ignored, by their path in the folder.
+
+    No link leads out of the folder.
 
     `named` are paths that may be links to anywhere.
     """
@@ -107,7 +110,7 @@ def below(
 
 
 def _inside(roots: Iterable[Path]) -> Callable[[Path], bool]:
-    """A function that tests whether a file, links resolved, lies in one of the folders."""
+    """Return a function that tests whether a file, links resolved, lies in one of the folders."""
     real = [root.resolve() for root in roots]
 
     @cache

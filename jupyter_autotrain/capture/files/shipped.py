@@ -1,22 +1,23 @@
-"""All files of a trial: the modules it imports, what its code opens, and what `ship:` names."""
+"""The files of a trial: the modules it imports, the files its code opens, and those that `ship:` names."""
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.capture.files import modules, opened, ship
-from jupyter_autotrain.capture.files.file_selection import FileSelection
+from jupyter_autotrain.capture.files import data_files, modules, ship
+from jupyter_autotrain.capture.files.data_files import RequiredFiles
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
-from jupyter_autotrain.capture.files.required_files import RequiredFiles
-from jupyter_autotrain.core.spec import CapturedName
-from jupyter_autotrain.core.trial_names import DATA, TRIAL
+from jupyter_autotrain.capture.files.path_texts import PathReader, TrialCode
+from jupyter_autotrain.core.spec import DATA, TRIAL, CapturedName
 from jupyter_autotrain.errors import ShipError
 
+_ADD_A_ROOT = frozenset({"sys.path.append", "sys.path.insert"})
 
-def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> RequiredFiles:
+
+def find(code: TrialCode, imported: Iterable[str], folder: Path, patterns: Sequence[str]) -> RequiredFiles:
     """Find the files that travel.
 
     Args:
@@ -31,12 +32,14 @@ def find(code: opened.TrialCode, imported: Iterable[str], folder: Path, patterns
     """
     ignore = IgnoreRules(folder, [pattern[1:] for pattern in patterns if pattern.startswith("!")])
     wanted = [pattern for pattern in patterns if not pattern.startswith("!")]
-    roots = [folder / text for text in opened.import_roots(code)]
-    local = modules.local_files(modules.imported(code.script).union(imported), folder, ignore, roots)
+    script = PathReader(code.script.tree, code)
+    added = [call for call in script.calls if call.args and ast.unparse(call.func) in _ADD_A_ROOT]
+    roots = [folder / text for call in added if (text := script.known(call.args[-1]))]
+    local = modules.local_files(modules.imported(code.script.tree).union(imported), folder, ignore, roots)
     _check_there(local.values())
-    found = FileSelection(folder, ignore, named=bool(wanted)).add(opened.openings(replace(code, modules=local)))
-    found.add_all(local, "import")
-    found.add_all(ship.globbed(wanted, folder, ignore), "ship:")
+    found = data_files.find(script, code, local, folder, ignore, named=bool(wanted))
+    found.add(local, "import")
+    found.add(ship.globbed(wanted, folder, ignore), "ship:")
     return found
 
 
@@ -50,7 +53,7 @@ def _check_there(files: Iterable[Path]) -> None:
 
 
 def staying(paths: Iterable[str], folder: Path) -> Iterator[str]:
-    """The patterns by which files of `data:` below the notebook's folder are not sent with the code too."""
+    """Yield the patterns that keep files of `data:` below the notebook's folder from being sent with the code."""
     for path in paths:
         place = Path(os.path.abspath(folder / Path(path).expanduser()))  # noqa: PTH100 - links keep their names
         if path and place != folder and place.is_relative_to(folder):
@@ -58,13 +61,16 @@ def staying(paths: Iterable[str], folder: Path) -> Iterator[str]:
 
 
 def elsewhere(data: Iterable[str]) -> dict[str, object]:
-    """What `data` and `trial` of a cell stand for here: paths outside of the notebook's folder."""
+    """Return the stand-ins here for `data` and `trial` of a cell.
+
+    They are paths outside of the notebook's folder.
+    """
     paths = {name: f"/data/{name}" for name in data}
     return {DATA: paths, TRIAL: {DATA: paths}} if paths else {}
 
 
 def rows(found: RequiredFiles) -> list[CapturedName]:
-    """The rows of the capture table: each file with the line that names it, and its size."""
+    """Return the rows of the capture table: each file with the line that names it, and its size."""
     return [
         CapturedName(relative_path, "file", found.origins.get(relative_path, ""), path.stat().st_size)
         for relative_path, path in sorted(found.files.items())

@@ -1,93 +1,114 @@
-"""What earlier cells changed that is no variable: settings of libraries, their random generators, their attributes.
+"""Changes by earlier cells that are no variable: settings of libraries, their random generators, their attributes.
 
-`effects` finds in the cells' text what was called and set, `uses` says which libraries a trial uses. Where the live
-value can be read, it is what counts (`settings`, `generators`, `own_values`, `attributes`); other calls are made again
-as they were written, or reported (`calls`). `environment` is for variables of the process, `hash_order`
-for the order of sets.
+`effects` finds in the cells' text what was called and set, `libraries` says which libraries a trial uses. Settings and
+generators are read as they are and set again (`settings`, `generators`); all else that cells have changed is reported
+with those cells (`library_changes`, `own_values`), which run first where the header says so. `environment` is for
+variables of the process, `hash_order` for the order of sets.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from jupyter_autotrain.capture import pickled_code
-from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.differences import Difference, not_carried
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.items import EARLIEST, Item
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.state import (
-    attributes,
-    calls,
     effects,
     environment,
     generators,
     hash_order,
-    own_modules,
-    registrations,
+    libraries,
+    library_changes,
+    own_values,
+    process_state,
     settings,
-    signals,
-    statements,
-    under_way,
-    uses,
 )
 from jupyter_autotrain.capture.state.paths import import_text, top
+from jupyter_autotrain.core.text_format import cut
+
+_SHOWN = 90
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderOptions:
-    """What trials get by the header.
-
-    Attributes:
-        seed: What they seed all random generators with, if anything.
-        trials: How many there will be.
-        variables: Names and patterns of environment variables.
-        has_data: Whether they find the paths of a section `data:`.
-    """
-
-    seed: int | None = None
-    trials: int = 1
-    variables: Collection[str] = ()
-    has_data: bool = False
-
-
-def restore_code(slice_: Slice, code: ast.Module, options: HeaderOptions) -> None:
+def restore_code(slice_: Slice, code: ast.Module) -> None:
     """Add to a slice what sets the state of libraries again, and report what is not carried.
 
     Args:
         slice_: The captured names, followed.
         code: The cell's code.
-        options: What trials get by the header.
     """
     found = effects.find(slice_.history.cells, slice_.namespace)
-    registrations.include(found, slice_, code)
-    written = [item for item in slice_.items.values() if item.how in {"import", "source"} and item.text]
+    written = [item for item in slice_.items.values() if item.how in {"import", "setup", "source"} and item.text]
     trees = [code, *(ast.parse(item.text) for item in written), *pickled_code.trees(slice_.values.codes)]
-    used = uses.of(trees, (one.modules for one in slice_.values.pickles.values()))
+    used = libraries.of(trees, (one.modules for one in slice_.values.pickles.values()))
     _load(trees, written, used, slice_)
-    paths = attributes.restore(found, used, slice_)
+    _set_again(found, trees, used, slice_)
+    slice_.differences += _changes(found, used, slice_)
+    same_seed = slice_.options.seed is None and environment.has_fixed_hashes()
+    slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
+    own = [name for name in used.own if top(name) in used.direct]
+    slice_.differences += [_edited(path) for path in libraries.edited(own)]
+    slice_.differences += process_state.find(slice_.namespace, uses_torch=used.reaches("torch"))
+    generators.restore(slice_, used)
+
+
+def _set_again(
+    found: Sequence[effects.Effect], trees: Sequence[ast.Module], used: libraries.UsedLibraries, slice_: Slice
+) -> None:
+    """Take in what sets variables of the process and settings of libraries as they are here."""
+    given = slice_.options.variables
     done = [
-        *environment.restore_code(slice_.history.cells, trees, statements.aliases_in(trees), options.variables),
+        *environment.restore_code(slice_.history.cells, trees, effects.aliases_in(trees), given),
         *settings.restore_code(found, used),
-        *calls.restore_code(found, used, slice_, paths),
-        *signals.restore_code(slice_),
+        *process_state.restore_code(slice_),
     ]
     for item, difference in done:
         if item is not None:
             slice_.take(item)
         if difference is not None:
             slice_.differences.append(difference)
-    same_seed = options.seed is None and environment.has_fixed_hashes()
-    slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
-    own = [name for name in used.own if top(name) in used.direct]
-    slice_.differences += [_edited(path) for path in own_modules.edited(own)]
-    slice_.differences += under_way.find(slice_.namespace, uses_torch=used.reaches("torch"))
-    generators.restore(slice_, used, options.seed, options.trials)
+    slice_.differences += [*library_changes.ran_first(slice_.items.values())]
 
 
-def _load(trees: Iterable[ast.Module], written: Iterable[Item], used: uses.UsedLibraries, slice_: Slice) -> None:
+def _changes(found: Sequence[effects.Effect], used: libraries.UsedLibraries, slice_: Slice) -> Iterator[Difference]:
+    """Yield what cells have changed besides settings, each with the line of the header that runs these cells first."""
+    setup = set(slice_.options.setup)
+    told = {text: cells for text, cells in _changed(found, used, slice_) if not cells or not setup.issuperset(cells)}
+    needed = sorted(setup.union(*told.values()))
+    for text, cells in told.items():
+        label = next((cell.label for cell in slice_.history.cells if cell.number in cells[-1:]), "")
+        advice = library_changes.proposal(needed) if cells else "set it in the cell"
+        yield not_carried(f"{text}: {advice}", label)
+    for effect in library_changes.maybe_setting(found, used, slice_):
+        advice = library_changes.proposal([*setup, effect.cell.number])
+        yield not_carried(f"{library_changes.shown(effect)}, if it sets anything: {advice}", effect.cell.label)
+
+
+def _changed(
+    found: Sequence[effects.Effect], used: libraries.UsedLibraries, slice_: Slice
+) -> Iterable[tuple[str, list[int]]]:
+    """Return what cells have changed, each with the numbers of these cells."""
+    cells = slice_.history.cells
+    told = dict[str, list[int]]()
+    for effect in library_changes.by_text(found, used):
+        told.setdefault(cut(ast.unparse(effect.target), _SHOWN), []).append(effect.cell.number)
+    known = {text.rpartition(".")[2] for text in told}
+    for path, name in library_changes.found(used, slice_.namespace):
+        if name not in known:
+            told[path] = effects.cells_naming([name], cells, in_texts=True)[-1:]
+    for path, module in own_values.changed(used, slice_.namespace):
+        if path.rpartition(".")[2] not in known:
+            told[path] = effects.cells_naming(effects.names_from(module, slice_.namespace), cells)
+    for effect in library_changes.setting(found, used, slice_):
+        told.setdefault(library_changes.shown(effect), []).append(effect.cell.number)
+    return told.items()
+
+
+def _load(trees: Iterable[ast.Module], written: Iterable[Item], used: libraries.UsedLibraries, slice_: Slice) -> None:
     """Import what the code itself imports of the modules beside the notebook before any state is set, as was done here.
 
     What they set and draw when they are imported would come after it otherwise.
@@ -101,4 +122,4 @@ def _load(trees: Iterable[ast.Module], written: Iterable[Item], used: uses.UsedL
 
 def _edited(path: Path) -> Difference:
     text = f"{path.name} as it was imported: trials run it as it is now; reload the module or restart the kernel"
-    return Difference(DifferenceKind.NOT_CARRIED, text)
+    return not_carried(text)

@@ -1,65 +1,54 @@
-"""What the executed cells did to what they imported: the calls they made, the attributes and items they set.
+"""The effects of the executed cells on their imports: the calls they made, the attributes and items they set.
 
-A cell's own statements are read, and the bodies of the notebook's functions that they call; so are the functions of
-modules that lie beside the notebook.
+A cell's own statements are read, and the bodies of the functions that they call: the notebook's, and those of modules
+beside it. A name means what it is bound to now.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping
+import decimal
+import logging
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from jupyter_autotrain.capture.state import own_modules
+from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.state import libraries
 from jupyter_autotrain.capture.state.paths import path_of, path_of_value
-from jupyter_autotrain.capture.state.statements import (
-    aliases_in,
-    as_assignment,
-    assignments,
-    imported_names,
-    inner_statements,
-    root_name,
-)
 from jupyter_autotrain.capture.syntax.cells import Cell, python_tree
 from jupyter_autotrain.capture.syntax.history import Position
-from jupyter_autotrain.capture.syntax.scopes import Function, arguments_of, bound_by
+from jupyter_autotrain.capture.syntax.nodes import assignments, inner_statements, root_name
+from jupyter_autotrain.capture.syntax.scopes import Function, bound_by, imported_names, own_names
 
-_WITHOUT_BODY = (ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Pass, ast.Break, ast.Continue)
-_OBJECTS_OF_A_LIBRARY = frozenset({"decimal.getcontext()", "logging.getLogger()"})
+CHANGES_A_PART = frozenset(
+    {"add", "append", "clear", "discard", "extend", "insert", "pop", "remove", "setdefault", "update"}
+)
+"""Methods that change a container."""
+_OBJECTS: Mapping[type, str] = {decimal.Context: "decimal.getcontext()", logging.Logger: "logging.getLogger()"}
 
 
-@dataclass(slots=True)
-class StatementScope:
-    """The cell, blocks and names around a statement; reading a statement changes the names.
+@dataclass(frozen=True, slots=True)
+class _Scope:
+    """The cell, blocks and names around a statement.
 
     Attributes:
         cell: The executed cell that ran it.
-        text: The text that it is part of: the cell's, or a module's.
-        outer: The cell's own statement around it.
-        index: The position of the cell in the order of execution.
-        aliases: The full names of imports: `np` -> `numpy`.
-        functions: The functions and classes that are defined there.
-        own: Names that exist only there: a function's, a loop's.
+        position: When.
+        aliases: The full names of what is imported there.
+        own: Names that exist only there, as they are a function's.
         blocks: The compound statements around it, outermost first.
-        in_function: True in the body of a function.
         module: The module it is in; "" for the notebook.
+        is_last: Whether it is, or is in, the last statement of its cell.
     """
 
     cell: Cell
-    text: str
-    outer: ast.stmt
-    index: int
-    aliases: dict[str, str]
-    functions: dict[str, ast.stmt]
+    position: Position
+    aliases: Mapping[str, str] = field(default_factory=dict)
     own: frozenset[str] = frozenset()
     blocks: tuple[ast.stmt, ...] = ()
-    in_function: bool = False
     module: str = ""
-
-    @property
-    def label(self) -> str:
-        """The cell, as users know it."""
-        return self.cell.label
+    is_last: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,179 +56,191 @@ class Effect:
     """A call of something imported, or an assignment to a part of it.
 
     Attributes:
-        path: What was called or set, by its full name: `numpy.random.seed`, `torch.Tensor.area`.
-        node: The statement.
+        path: What was called or set, by its full name: `numpy.seterr`, `torch.Tensor.area`.
         target: The call, or the attribute or item that was set.
-        scope: The scope of the statement.
-        value: What was assigned; None for calls.
-        is_alone: A call whose value is thrown away.
-        is_last: It ends its cell, so that its value was shown.
-        is_followed: The function that was called is read as well.
+        cell: The cell that did it.
+        position: When.
+        is_alone: A call whose value is thrown away, or a decorator.
+        is_undone: It stands in a block that sets all back at its end, such as `with warnings.catch_warnings():`.
+        is_shown: It ends its cell, so that its value was shown.
+        registers: The function or class that it decorates; "" for any other.
     """
 
     path: str
-    node: ast.stmt
     target: ast.expr
-    scope: StatementScope
-    value: ast.expr | None = None
+    cell: Cell
+    position: Position
     is_alone: bool = False
-    is_last: bool = False
-    is_followed: bool = False
-
-    @property
-    def position(self) -> Position:
-        """When it ran."""
-        line = self.scope.outer if self.scope.in_function else self.node
-        return (self.scope.index, line.lineno, line.col_offset)
-
-    @property
-    def text(self) -> str:
-        """The statement as written; one of a function on lines of its own."""
-        if self.scope.in_function:
-            return ast.unparse(self.node)
-        return ast.get_source_segment(self.scope.text, self.node) or ast.unparse(self.node)
+    is_undone: bool = False
+    is_shown: bool = False
+    registers: str = ""
 
 
 def find(cells: Iterable[Cell], namespace: Mapping[str, object]) -> list[Effect]:
-    """All effects of the executed cells, in the order in which they ran."""
+    """Return all effects of the executed cells, in the order in which they ran."""
     reader = _EffectReader(namespace)
+    aliases: dict[str, str] = {}
     for index, cell in enumerate(cells):
         read = python_tree(cell.source)
-        if read is not None:
-            reader.read(index, cell, *read)
+        body = read[0].body if read else []
+        bound = bound_by(body)
+        aliases = {name: path for name, path in aliases.items() if name not in bound} | aliases_in(body)
+        for statement in body:
+            position = (index, statement.lineno, statement.col_offset)
+            reader.visit(statement, _Scope(cell, position, aliases, is_last=statement is body[-1]))
     return reader.effects
 
 
-@dataclass(slots=True)
 class _EffectReader:
-    namespace: Mapping[str, object]
-    effects: list[Effect] = field(default_factory=list)
-    aliases: dict[str, str] = field(default_factory=dict)
-    functions: dict[str, ast.stmt] = field(default_factory=dict)
-    modules: dict[str, StatementScope | None] = field(default_factory=dict)
-    entered: set[tuple[int, int]] = field(default_factory=set)
+    """A reader of statements in the order in which they ran.
 
-    def read(self, index: int, cell: Cell, tree: ast.Module, text: str) -> None:
-        for statement in tree.body:
-            scope = StatementScope(cell, text, statement, index, self.aliases, self.functions)
-            before = len(self.effects)
-            self._statement(statement, scope)
-            if statement is tree.body[-1]:
-                self.effects[before:] = [replace(effect, is_last=True) for effect in self.effects[before:]]
+    Args:
+        namespace: The notebook's globals.
+    """
 
-    def _statement(self, node: ast.stmt, scope: StatementScope) -> None:
+    def __init__(self, namespace: Mapping[str, object]) -> None:
+        self.effects: list[Effect] = []
+        self._namespace = namespace
+        self._functions: dict[tuple[str, str], ast.stmt] = {}
+        self._entered: set[tuple[int, int]] = set()
+
+    def visit(self, node: ast.stmt, scope: _Scope) -> None:
+        """Read a statement, and what it contains and calls."""
         if isinstance(node, Function | ast.ClassDef):
-            self._define(node, scope)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            scope.aliases.update(imported_names(node))
-        elif not isinstance(node, _WITHOUT_BODY):
-            self._action(node, scope)
+            self._functions[scope.module, node.name] = node
+            for decorator in node.decorator_list:
+                self._expressions(decorator, scope, alone=decorator, registers=node.name)
+            return
+        alone = node.value if isinstance(node, ast.Expr) else None
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.expr | ast.withitem):
+                self._expressions(part, scope, alone=alone)
+        self._assignments(node, scope)
+        for statement in inner_statements(node):
+            self.visit(statement, replace(scope, blocks=(*scope.blocks, node)))
 
-    def _define(self, node: Function | ast.ClassDef, scope: StatementScope) -> None:
-        scope.functions[node.name] = node
-        scope.aliases.pop(node.name, None)
-        for decorator in node.decorator_list:
-            self._expressions(node, decorator, scope)
+    def _assignments(self, node: ast.stmt, scope: _Scope) -> None:
+        for target, _ in assignments(node):
+            if isinstance(target, ast.Attribute | ast.Subscript) and (path := self._path(target, scope)):
+                is_loop = root_name(target) in _bound_by_loops(scope.blocks)
+                self._note(f"{path}.setattr" if is_loop else path, target, scope, is_alone=is_loop)
 
-    def _action(self, node: ast.stmt, scope: StatementScope) -> None:
-        """A statement that acts: its expressions, then its blocks, then what it binds."""
-        parts = [part for part in ast.iter_child_nodes(node) if isinstance(part, ast.expr | ast.withitem)]
-        for part in parts:
-            self._expressions(node, part, scope)
-        for target, value in assignments(node):
-            path = self._path(target, scope)
-            if path and not isinstance(target, ast.Name):
-                self.effects.append(Effect(path, node, target, scope, value))
-            elif isinstance(target, ast.Attribute) and not isinstance(value, ast.Lambda):
-                self._in_loop(node, target, scope)
-        inner = list(inner_statements(node))
-        local = bound_by([node]) if isinstance(node, ast.For | ast.AsyncFor | ast.With | ast.AsyncWith) else set()
-        for statement in inner:
-            self._statement(statement, replace(scope, own=scope.own | local, blocks=(*scope.blocks, node)))
-        if not inner:
-            self._bind(node, scope)
+    def _note(self, path: str, target: ast.expr, scope: _Scope, *, is_alone: bool = False, registers: str = "") -> None:
+        managers = [item.context_expr for one in scope.blocks if isinstance(one, ast.With) for item in one.items]
+        parts = [part for one in managers for part in ast.walk(one) if isinstance(part, ast.Name)]
+        tops = {self._path(part, scope).partition(".")[0] for part in parts}
+        is_undone = path.partition(".")[0] in tops
+        is_shown = scope.is_last and not scope.blocks
+        self.effects.append(Effect(path, target, scope.cell, scope.position, is_alone, is_undone, is_shown, registers))
 
-    def _in_loop(self, node: ast.stmt, target: ast.Attribute, scope: StatementScope) -> None:
-        """An attribute set on each of several classes: `for cls in (A, B): cls.flag = 1`."""
-        last = "" if scope.in_function else path_of_value(self.namespace.get(root_name(target) or ""))
-        if last and root_name(target) in scope.own:
-            self.effects.append(Effect(f"{last}.setattr", node, target, scope, is_alone=True))
-
-    def _bind(self, node: ast.stmt, scope: StatementScope) -> None:
-        """A name bound to something else means no module any more; one bound to a part of a library means that."""
-        for name in bound_by([node]):
-            scope.aliases.pop(name, None)
-            scope.functions.pop(name, None)
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            path = self._path(node.value, scope)
-            if path and ("(" not in path or path in _OBJECTS_OF_A_LIBRARY) and not isinstance(node.value, ast.Name):
-                scope.aliases[node.targets[0].id] = path
-
-    def _expressions(self, node: ast.stmt, root: ast.AST, scope: StatementScope) -> None:
+    def _expressions(self, root: ast.AST, scope: _Scope, *, alone: ast.expr | None = None, registers: str = "") -> None:
         for part in ast.walk(root):
-            if isinstance(part, ast.Call):
-                self._call(node, part, scope)
+            if not isinstance(part, ast.Call):
+                continue
+            name = getattr(part.func, "id", "")
+            if name in {"setattr", "delattr"} and part.args:
+                self._set_by_call(part, scope)
+                continue
+            path = self._path(part.func, scope)
+            is_followed = self._follow(part.func, path, scope)
+            if path and not is_followed:
+                self._note(path, part, scope, is_alone=part is alone, registers=registers)
 
-    def _call(self, node: ast.stmt, call: ast.Call, scope: StatementScope) -> None:
-        if (patch := as_assignment(call)) is not None:
-            target, value = patch
-            if path := self._path(target, scope):
-                self.effects.append(Effect(path, node, target, scope, value))
-            return
-        if isinstance(call.func, ast.Name) and call.func.id in {"setattr", "delattr"} and call.args:
-            if (owner := self._path(call.args[0], scope)) and not isinstance(call.args[-1], ast.Lambda):
-                self.effects.append(Effect(f"{owner}.{call.func.id}", node, call, scope, is_alone=True))
-            return
-        path = self._path(call.func, scope)
-        is_followed = self._follow(call.func, path, scope)
-        if path:
-            is_alone = isinstance(node, ast.Expr) and node.value is call
-            self.effects.append(Effect(path, node, call, scope, is_alone=is_alone, is_followed=is_followed))
+    def _set_by_call(self, call: ast.Call, scope: _Scope) -> None:
+        """Note `setattr(owner, "name", value)` as an assignment, where the name is written out."""
+        owner = self._path(call.args[0], scope)
+        name = call.args[1].value if len(call.args) > 1 and isinstance(call.args[1], ast.Constant) else None
+        is_loop = root_name(call.args[0]) in _bound_by_loops(scope.blocks)
+        if owner and isinstance(name, str) and len(call.args) == 3 and not is_loop:
+            self._note(f"{owner}.{name}", ast.Attribute(call.args[0], name, ast.Store()), scope)
+        elif owner:
+            self._note(f"{owner}.setattr", call, scope, is_alone=True)
 
-    def _follow(self, function: ast.expr, path: str, scope: StatementScope) -> bool:
-        """Read the body of a called function; False when it cannot be seen."""
-        if isinstance(function, ast.Name) and function.id in scope.functions:
-            self._enter(scope.functions[function.id], scope, scope)
+    def _follow(self, function: ast.expr, path: str, scope: _Scope) -> bool:
+        """Read the body of a called function; return False when it cannot be seen."""
+        if isinstance(function, ast.Name) and (found := self._functions.get((scope.module, function.id))):
+            self._enter(found, scope)
             return True
-        package, _, name = path.rpartition(".")
-        module = self._module(package) if package else None
-        if module is None or name not in module.functions:
+        module, _, name = path.rpartition(".")
+        read = libraries.read(module) if module else None
+        if read is None:
             return False
-        self._enter(module.functions[name], module, scope)
-        return True
+        inner = replace(scope, module=module, aliases=aliases_in([read[0]]), own=frozenset())
+        definitions = [node for node in read[0].body if isinstance(node, Function | ast.ClassDef)]
+        self._functions |= {(module, node.name): node for node in definitions}
+        for node in definitions:
+            if node.name == name:
+                self._enter(node, inner)
+        return any(node.name == name for node in definitions)
 
-    def _module(self, name: str) -> StatementScope | None:
-        """A module beside the notebook, read; None for all others."""
-        if name not in self.modules:
-            self.modules[name] = None
-            if (read := own_modules.read(name)) is not None:
-                tree, text = read
-                aliases = aliases_in([tree])
-                functions = {part.name: part for part in tree.body if isinstance(part, Function | ast.ClassDef)}
-                start = ast.Pass(lineno=1, col_offset=0)
-                self.modules[name] = StatementScope(Cell(0, ""), text, start, 0, aliases, {**functions}, module=name)
-        return self.modules[name]
-
-    def _enter(self, node: ast.stmt, home: StatementScope, caller: StatementScope) -> None:
+    def _enter(self, node: ast.stmt, scope: _Scope) -> None:
         """Read the body of a function, or the bodies of a class's methods, once a cell."""
-        if (caller.index, id(node)) in self.entered:
+        if (scope.position[0], id(node)) in self._entered:
             return
-        self.entered.add((caller.index, id(node)))
-        inner = [node] if isinstance(node, Function) else inner_statements(node)
-        bodies = [part for part in inner if isinstance(part, Function)]
-        for function in bodies:
-            own = arguments_of(function) | bound_by(function.body)
-            scope = replace(
-                caller, text=home.text, module=home.module, in_function=True, own=frozenset(own),
-                aliases={n: path for n, path in home.aliases.items() if n not in own}, functions=dict(home.functions),
-            )  # fmt: skip
-            for statement in function.body:
-                self._statement(statement, scope)
+        self._entered.add((scope.position[0], id(node)))
+        for function in [node] if isinstance(node, Function) else inner_statements(node):
+            if isinstance(function, Function):
+                own = frozenset(own_names(function))
+                aliases = {**scope.aliases, **aliases_in([function])}
+                for statement in function.body:
+                    self.visit(statement, replace(scope, own=own - set(aliases), aliases=aliases))
 
-    def _path(self, expression: ast.expr, scope: StatementScope) -> str:
-        path = path_of(expression, scope.aliases)
+    def _path(self, expression: ast.expr, scope: _Scope) -> str:
         root = root_name(expression)
-        if path or scope.module or root is None or root in scope.own or root in scope.functions:
-            return path
-        value = path_of_value(self.namespace.get(root))
-        return path_of(expression, {root: value}) if value else ""
+        if not root or root in scope.own:
+            return ""
+        value = None if scope.module else self._namespace.get(root)
+        known = scope.aliases.get(root, "") or _OBJECTS.get(type(value), "") or path_of_value(value)
+        return path_of(expression, {root: known}) if known else ""
+
+
+def _bound_by_loops(blocks: Iterable[ast.stmt]) -> set[str]:
+    return bound_by(block.target for block in blocks if isinstance(block, ast.For | ast.AsyncFor))
+
+
+# Which cells name something
+
+
+def names_from(module: str, namespace: Mapping[str, object]) -> set[str]:
+    """Return the names of the notebook that mean a module, its package, or something of it; none for no module."""
+    loaded = sys.modules.get(module)
+    if loaded is None:
+        return set()
+    held = {id(value) for value in vars(loaded).values() if not isinstance(value, int | float | str | type(None))}
+    packages = {module, *(module[:end] for end, letter in enumerate(module) if letter == ".")}
+    own = {id(sys.modules.get(package)) for package in packages} | held
+    return {
+        name
+        for name, value in namespace.items()
+        if id(value) in own or looking.attribute(value, "__module__") == module
+    }
+
+
+def cells_naming(names: Collection[str], cells: Iterable[Cell], *, in_texts: bool = False) -> list[int]:
+    """Return the numbers of the cells that use or define one of these names, or have it as a text."""
+    found = dict[int, None]()
+    for cell in cells:
+        read = python_tree(cell.source)
+        if read is not None and any(_is_naming(node, names, in_texts=in_texts) for node in ast.walk(read[0])):
+            found[cell.number] = None
+    return list(found)
+
+
+def _is_naming(node: ast.AST, names: Collection[str], *, in_texts: bool) -> bool:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.FunctionDef(name=name) | ast.keyword(arg=str(name)):
+            return name in names
+        case ast.Constant(value=str(text)):
+            return in_texts and text.rpartition(".")[2] in names
+        case ast.Attribute(attr=name):
+            return name in names and not isinstance(node.ctx, ast.Load)
+    return False
+
+
+def aliases_in(trees: Iterable[ast.AST]) -> dict[str, str]:
+    """Return the full names of everything that some code imports, wherever in it."""
+    aliases: dict[str, str] = {}
+    for tree in trees:
+        for node in ast.walk(tree):
+            aliases |= imported_names(node)
+    return aliases

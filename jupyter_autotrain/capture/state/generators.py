@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 
-from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.differences import not_carried
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state.libraries import UsedLibraries
 from jupyter_autotrain.capture.state.paths import import_text, top
-from jupyter_autotrain.capture.state.uses import UsedLibraries
 
 SEED = "__autotrain_seed__"
 AT_IMPORT = "__autotrain_at_import__"
@@ -53,28 +53,32 @@ _GENERATORS: tuple[tuple[str, Callable[[ModuleType], _States]], ...] = (
 """(the module `{m}` that holds a generator, the expressions that set it again, each with its state `{s}`)."""
 
 
-def restore(slice_: Slice, uses: UsedLibraries, seed: int | None, trials: int) -> None:
+def restore(slice_: Slice, uses: UsedLibraries) -> None:
     """Let trials start from the present states, or from the header's seed, and say how several trials differ.
 
     Args:
         slice_: The captured names.
         uses: What the trial uses.
-        seed: The header's seed, which goes before the states here.
-        trials: How many trials there will be.
     """
+    seed = slice_.options.seed
+    trials = slice_.options.trials
     found = [(name, read) for name, read in _GENERATORS if sys.modules.get(name) and uses.reaches(top(name))]
     numbers = f"the random numbers of {', '.join(top(name) for name, _ in found)}"
     if seed is not None:
         slice_.take(Item("random generators", "state", f"{SEED}()", position=LATEST))
-        each = f", trial 2 from {seed + 1} and so on" if trials > 1 else ""
-        text = f"{numbers}: trial 1 starts from `seed: {seed}` of the header{each}, not from their present state"
-        slice_.differences += [Difference(DifferenceKind.NOT_CARRIED, text)] if found else []
+        text = f"{numbers}: {_seeded(seed, trials)}, not from their present state"
+        slice_.differences += [not_carried(text)] if found else []
         return
     lines = [_line(slice_, name, read, is_needed=top(name) in {"random", *uses.direct}) for name, read in found]
     if lines:
         slice_.take(Item("random generators", "state", "\n".join(lines), position=LATEST))
         alike = f"All {trials} trials start from the present state of {numbers}, alike; `seed: 1` gives each its own."
         slice_.notes += [alike] if trials > 1 else []
+
+
+def _seeded(seed: int, trials: int) -> str:
+    each = f", trial 2 from {seed + 1} and so on" if trials > 1 else ""
+    return f"trial 1 starts from `seed: {seed}` of the header{each}"
 
 
 def _line(slice_: Slice, name: str, read: Callable[[ModuleType], _States], *, is_needed: bool) -> str:

@@ -1,4 +1,4 @@
-"""Whether a cell's outcome may depend on the order of a set, which differs from one Python process to the next.
+"""Notice that a cell looks at the order of a set, which differs from one Python process to the next.
 
 Trials of an experiment share a hash seed; a kernel that was started without one has its own, which cannot be read.
 Objects without a hash of their own are ordered in a set by their addresses, whatever the hash seed.
@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 
-from jupyter_autotrain.capture.differences import Difference, DifferenceKind
+from jupyter_autotrain.capture.differences import Difference, not_carried
+from jupyter_autotrain.capture.syntax.nodes import called
 from jupyter_autotrain.core.text_format import cut
 
 _LOOKS_AT_ALL = frozenset({"all", "any", "frozenset", "len", "max", "min", "set", "sorted"})
-_KEEPS_ORDER = frozenset(
-    {"dict.fromkeys", "enumerate", "filter", "iter", "join", "list", "map", "next", "tuple", "zip"}
-)
+_KEEPS_ORDER = frozenset({
+    "DataFrame", "Series", "array", "enumerate", "filter", "fromkeys", "hash", "iter", "join", "list", "map", "next",
+    "pop", "tensor", "tuple", "zip",
+})  # fmt: skip
 _GIVES_A_SET = frozenset({"difference", "intersection", "symmetric_difference", "union"})
-_SAME_EVERYWHERE = (int, float, complex, type(None))
 _MOST = 1_000
-_SHOWN = 60
-_BY_HASH = "that of trials is fixed, this kernel's is its own"
-_BY_ADDRESS = "its objects may lie by their addresses, which differ in each process"
 
 
 def find(
@@ -34,125 +33,77 @@ def find(
         namespace: The notebook's globals.
         same_seed: The kernel has the trials' hash seed: only sets by address differ.
     """
-    for tree in trees:
-        order = _ByAddress(tree, namespace) if same_seed else _Order(tree, namespace)
-        found = next(order.uses(), None)
-        if found is not None:
-            why = _BY_ADDRESS if same_seed else _BY_HASH
-            text = f"the order of `{cut(ast.unparse(found), _SHOWN)}`: {why}"
-            yield Difference(DifferenceKind.NOT_CARRIED, text)
+    why = "its objects may lie by their addresses, which differ in each process"
+    why = why if same_seed else "that of trials is fixed, this kernel's is its own"
+    for part in (part for tree in trees for part in _uses(tree, namespace)):
+        is_live = isinstance(part, ast.Name) and _holds(namespace.get(part.id), by_address=True)
+        if not same_seed or is_live or isinstance(part, ast.Attribute):
+            yield not_carried(f"the order of `{cut(ast.unparse(part), 60)}`: {why}")
             return
 
 
-class _Order:
-    """The places in some code that look at the order of a set."""
-
-    def __init__(self, tree: ast.Module, namespace: Mapping[str, object]) -> None:
-        self.tree = tree
-        self.namespace = namespace
-        self.sets = {name for node in ast.walk(tree) if (name := self._bound_to_set(node))}
-        self.attributes = {name for node in ast.walk(tree) if (name := self._attribute_of_set(node))}
-
-    def uses(self) -> Iterator[ast.expr]:
-        """The sets that are gone through in their order, and the calls of `hash`."""
-        unordered = {part for node in ast.walk(self.tree) for part in _gone_through_without_order(node)}
-        for node in ast.walk(self.tree):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "hash":
-                yield node
-            if node not in unordered:
-                yield from (part for part in _gone_through(node) if self._is_set(part))
-
-    def _bound_to_set(self, node: ast.AST) -> str:
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and self._is_set(node.value):
-            return node.targets[0].id
-        return ""
-
-    def _attribute_of_set(self, node: ast.AST) -> str:
-        """The attribute that an assignment sets to a set, as in `self.parents = set(parents)`."""
-        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute) and self._is_set(node.value):
-            return node.targets[0].attr
-        return ""
-
-    def _is_set(self, node: ast.expr) -> bool:
-        """Whether an expression is a set whose order depends on hashes of texts, or on addresses of objects."""
-        if isinstance(node, ast.Attribute):
-            return node.attr in getattr(self, "attributes", ())
-        if isinstance(node, ast.Name):
-            return node.id in getattr(self, "sets", ()) or _depends_on_hashes(self.namespace.get(node.id))
-        if isinstance(node, ast.Set):
-            return not all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in node.elts)
-        if isinstance(node, ast.SetComp):
-            return True
-        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr | ast.BitAnd | ast.Sub | ast.BitXor):
-            return self._is_set(node.left)
-        return isinstance(node, ast.Call) and self._gives_set(node)
-
-    def _gives_set(self, call: ast.Call) -> bool:
-        if isinstance(call.func, ast.Attribute):
-            return call.func.attr in _GIVES_A_SET and self._is_set(call.func.value)
-        if not (isinstance(call.func, ast.Name) and call.func.id in {"set", "frozenset"} and call.args):
-            return False
-        given = call.args[0]
-        if isinstance(given, ast.Name) and given.id in self.namespace:
-            return _holds_texts(self.namespace[given.id])
-        return not (isinstance(given, ast.Call) and isinstance(given.func, ast.Name) and given.func.id == "range")
+def _uses(tree: ast.Module, namespace: Mapping[str, object]) -> Iterator[ast.expr]:
+    """Yield the sets that some code goes through in their order, and the calls of `hash`."""
+    names = set[str]()
+    blind = set[ast.AST]()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and _is_set(node.value, (), namespace):
+            names.add(str(getattr(node.targets[0], "id", getattr(node.targets[0], "attr", ""))))
+        blind |= _looked_at_as_a_whole(node)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and called(node) == "hash":
+            yield node
+        elif node not in blind:
+            yield from (part for part in _gone_through(node) if _is_set(part, names, namespace))
 
 
-class _ByAddress(_Order):
-    """The places that look at the order of a set of objects hashed by their addresses, as far as one can see."""
-
-    def uses(self) -> Iterator[ast.expr]:
-        """The sets that are gone through in their order."""
-        return (found for found in super().uses() if self._is_by_address(found))
-
-    def _is_by_address(self, node: ast.expr) -> bool:
-        if isinstance(node, ast.Attribute):
-            return True  # what it holds when the cell runs is not known
-        return isinstance(node, ast.Name) and _holds_addresses(self.namespace.get(node.id))
+def _looked_at_as_a_whole(node: ast.AST) -> set[ast.AST]:
+    """Return the parts of an expression whose order it does not depend on."""
+    found = set[ast.AST]()
+    if isinstance(node, ast.SetComp) or called(node) in _LOOKS_AT_ALL:
+        for part in (node, *getattr(node, "args", ())):
+            found.update((part, *getattr(part, "generators", ())))
+    return found
 
 
-def _holds_addresses(value: object) -> bool:
-    if not isinstance(value, set | frozenset):
-        return False
-    parts = (part for part, _ in zip(value, range(_MOST), strict=False))
-    by_address: object = object.__hash__
-    return any(type(part).__hash__ is by_address for part in parts)
+def _gone_through(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions that are taken element by element there."""
+    match node:
+        case ast.For(iter=value) | ast.AsyncFor(iter=value) | ast.comprehension(iter=value) | ast.Starred(value=value):
+            return [value]
+        case ast.Call(func=ast.Attribute(value=owner, attr="pop"), args=[]):
+            return [owner]
+        case ast.Call(args=given) if called(node) in _KEEPS_ORDER:
+            return given
+    return []
 
 
-def _gone_through(node: ast.AST) -> Iterator[ast.expr]:
-    """What is taken element by element there."""
-    if isinstance(node, ast.For | ast.AsyncFor | ast.comprehension):
-        yield node.iter
-    elif isinstance(node, ast.Starred):
-        yield node.value
-    elif isinstance(node, ast.Call):
-        name = ast.unparse(node.func)
-        if name in _KEEPS_ORDER or name.endswith((".join", ".array", ".Series", ".DataFrame", ".tensor")):
-            yield from node.args
-        if isinstance(node.func, ast.Attribute) and node.func.attr == "pop" and not node.args:
-            yield node.func.value
+def _is_set(node: ast.expr, names: Iterable[str], namespace: Mapping[str, object]) -> bool:
+    """Return whether an expression is a set whose order depends on hashes of texts, or on addresses of objects."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            value = namespace.get(name) if isinstance(node, ast.Name) else None
+            return name in names or (isinstance(value, set | frozenset) and _holds(value))
+        case ast.Set(elts=parts):
+            return not all(isinstance(part, ast.Constant) and isinstance(part.value, int) for part in parts)
+        case ast.BinOp(left=inner, op=ast.BitOr() | ast.BitAnd() | ast.Sub() | ast.BitXor()):
+            return _is_set(inner, names, namespace)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)):
+            return name in _GIVES_A_SET and _is_set(inner, names, namespace)
+        case ast.Call(args=[given, *_]) if called(node) in {"set", "frozenset"}:
+            known = isinstance(given, ast.Name) and given.id in namespace
+            return _holds(namespace[given.id]) if known else called(given) != "range"  # type: ignore[attr-defined]  # a name
+    return isinstance(node, ast.SetComp)
 
 
-def _gone_through_without_order(node: ast.AST) -> Iterator[ast.AST]:
-    """The generators and calls inside `sorted(...)` and the like, where no order is left."""
-    is_blind = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _LOOKS_AT_ALL
-    if isinstance(node, ast.Call) and is_blind:
-        for given in node.args:
-            yield given
-            yield from getattr(given, "generators", ())
-    if isinstance(node, ast.SetComp):
-        yield from node.generators
-
-
-def _depends_on_hashes(value: object) -> bool:
-    return isinstance(value, set | frozenset) and _holds_texts(value)
-
-
-def _holds_texts(value: object) -> bool:
-    """Whether a collection holds anything but numbers; those hash alike everywhere. Looks at a thousand at most."""
+def _holds(value: object, *, by_address: bool = False) -> bool:
+    """Return whether a collection holds anything but numbers, which hash alike everywhere, or objects by address."""
     if isinstance(value, str):
         return len(value) > 1
     if not isinstance(value, list | tuple | set | frozenset | dict):
-        return getattr(getattr(value, "dtype", None), "kind", "O") not in "biufc"
-    parts = (part for part, _ in zip(value, range(_MOST), strict=False))
-    return any(not isinstance(part, _SAME_EVERYWHERE) for part in parts)
+        return not by_address and getattr(getattr(value, "dtype", None), "kind", "O") not in "biufc"
+    parts = list(islice(value, _MOST))
+    plain: object = object.__hash__
+    if by_address:
+        return any(type(part).__hash__ is plain for part in parts)
+    return not all(isinstance(part, int | float | complex | type(None)) for part in parts)

@@ -1,4 +1,7 @@
-"""Full names of what code reaches from its imports: `np.random.seed` is `numpy.random.seed`."""
+"""Full names of what code reaches from its imports, and values that can be written out in the script.
+
+`np.random.seed` is `numpy.random.seed`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from jupyter_autotrain.capture import looking
 
 
 def path_of(expression: ast.expr, aliases: Mapping[str, str]) -> str:
-    """The full name of an expression; "" for one that does not begin with an imported name.
+    """Return the full name of an expression; "" for one that does not begin with an imported name.
 
     Calls and items in it are kept: `logging.getLogger().setLevel`, `conf.TABLE['lr']`.
 
@@ -34,7 +37,10 @@ def path_of(expression: ast.expr, aliases: Mapping[str, str]) -> str:
 
 
 def path_of_value(value: object) -> str:
-    """The full name of a module, or of a function or class of one; "" for all else, and for the notebook's own."""
+    """Return the full name of a module, or of a function or class of one.
+
+    It is "" for all else, and for the notebook's own.
+    """
     if looking.is_kind(value, types.ModuleType):
         return str(looking.attribute(value, "__name__", ""))
     if not looking.is_kind(value, (type, types.FunctionType, types.BuiltinFunctionType)):
@@ -46,19 +52,34 @@ def path_of_value(value: object) -> str:
 
 
 def top(path: str) -> str:
-    """The package that a full name begins with."""
+    """Return the package that a full name begins with."""
     return path.partition(".")[0]
 
 
-def text_of(path: str) -> str:
-    """An expression for what a full name means, whatever the script's names mean; it imports the module."""
-    parts = path.split(".")
-    lengths = [n for n in range(len(parts), 0, -1) if ".".join(parts[:n]) in sys.modules]
-    module = ".".join(parts[: lengths[0] if lengths else 1])
-    return import_text(module) + path[len(module) :]
-
-
 def import_text(module: str) -> str:
-    """An expression that is a module, whatever the script's names mean; it imports the module."""
+    """Return an expression that is a module, whatever the script's names mean.
+
+    The expression imports the module.
+    """
     _, _, inner = module.partition(".")
     return f'__import__("{module}"){f".{inner}" if inner else ""}'
+
+
+# Values that can be written out in the script
+
+
+_LONGEST = 2_000
+
+
+def is_literal_value(value: object) -> bool:
+    """Tell whether a value is plain and short: its `repr`, read again, is the same."""
+    try:
+        text = repr(value)
+        return len(text) <= _LONGEST and bool(ast.literal_eval(text) == value)
+    except Exception:  # noqa: BLE001 - the value is the user's, and so is its code
+        return False
+
+
+def arguments(values: Mapping[str, object]) -> str:
+    """Return keyword arguments as code."""
+    return ", ".join(f"{name}={value!r}" for name, value in values.items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -12,11 +13,10 @@ from types import ModuleType
 
 from jupyter_autotrain.capture.differences import Difference, DifferenceKind
 from jupyter_autotrain.capture.items import LATEST, Item
-from jupyter_autotrain.capture.state import plotting, tensors
+from jupyter_autotrain.capture.state import library_settings
 from jupyter_autotrain.capture.state.effects import Effect
-from jupyter_autotrain.capture.state.literals import arguments, is_literal_value
-from jupyter_autotrain.capture.state.paths import import_text
-from jupyter_autotrain.capture.state.uses import UsedLibraries
+from jupyter_autotrain.capture.state.libraries import UsedLibraries
+from jupyter_autotrain.capture.state.paths import arguments, import_text, is_literal_value
 from jupyter_autotrain.core.text_format import cut
 
 _ERRORS = {"divide": "warn", "over": "warn", "under": "ignore", "invalid": "warn"}
@@ -27,37 +27,52 @@ _PRINTING = {
 _DECIMAL = {"prec": 28, "rounding": "ROUND_HALF_EVEN", "Emin": -999999, "Emax": 999999, "capitals": 1, "clamp": 0}
 _TRAPS = frozenset({"DivisionByZero", "InvalidOperation", "Overflow"})
 _LOCALES = ("LC_COLLATE", "LC_MONETARY", "LC_NUMERIC", "LC_TIME")
-_OF_PANDAS = ("pandas.set_option", "pandas.reset_option", "pandas.option_context")
+_OF_PANDAS = ("pandas.options.", "pandas.set_option", "pandas.reset_option", "pandas.option_context")
+_OF_WARNINGS = ("warnings.filterwarnings", "warnings.simplefilter", "warnings.resetwarnings")
 _SHOWN = 80
 
 
 @dataclass(frozen=True, slots=True)
 class LibrarySetting:
-    """Something that a library keeps for the whole process.
+    """A setting that a library keeps for the whole process.
 
     Attributes:
         library: The module that keeps it.
         setters: How the full names of what sets it begin.
         read: Statements that make it what it is now; none while it is what a fresh process has. `{m}` is the module.
         is_for_all: True for what concerns every trial, whether or not its code names the library.
+        is_known_by_text: True for what libraries and kernels set too: only what a cell has set is set again.
     """
 
     library: str
     setters: tuple[str, ...]
     read: Callable[[ModuleType], Iterator[str]]
     is_for_all: bool = False
+    is_known_by_text: bool = False
 
 
-def plain(library: str, getter: str, setter: str, default: object, *, is_for_all: bool = False) -> LibrarySetting:
-    """A setting with one value: what gives it, or holds it, and the function that sets it."""
+def plain(
+    library: str, getter: str, setter: str, default: str = "", *, is_for_all: bool = False, by_text: bool = False
+) -> LibrarySetting:
+    """Return a setting with one value.
+
+    Args:
+        library: As in `LibrarySetting`.
+        getter: The function of the library, or the attribute, that gives the value.
+        setter: The code that sets it to `{v}`.
+        default: The value of a fresh process, written out.
+        is_for_all: As in `LibrarySetting`.
+        by_text: As `is_known_by_text` there.
+    """
 
     def read(module: ModuleType) -> Iterator[str]:
         now = attrgetter(getter)(module)
-        value = now() if callable(now) else now
+        value = repr(now() if callable(now) else now)
         if value != default:
-            yield f"{{m}}.{setter}({value!r})"
+            yield f"{{m}}.{setter.replace('{v}', value)}"
 
-    return LibrarySetting(library, (f"{library}.{setter}",), read, is_for_all)
+    path = re.split(r"[ (]", setter)[0]
+    return LibrarySetting(library, (f"{library}.{path}",), read, is_for_all, by_text)
 
 
 def _numpy_errors(numpy: ModuleType) -> Iterator[str]:
@@ -71,6 +86,23 @@ def _numpy_printing(numpy: ModuleType) -> Iterator[str]:
     changed = {key: value for key, value in now if value != _PRINTING.get(key, value) and is_literal_value(value)}
     if changed:
         yield f"{{m}}.set_printoptions({arguments(changed)})"
+
+
+def pandas_options(*, is_plain: bool) -> Iterator[tuple[str, object]]:
+    """Yield the options of pandas that are not as it sets them: those that can be written out, or the others."""
+    known = getattr(sys.modules.get("pandas._config.config"), "_registered_options", {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some are deprecated
+        for key, option in known.items():
+            value = sys.modules["pandas"].get_option(key)
+            is_default = value is option.defval or value == option.defval
+            if not is_default and is_literal_value(value) is is_plain:
+                yield key, value
+
+
+def _pandas(_: ModuleType) -> Iterator[str]:
+    for key, value in pandas_options(is_plain=True):
+        yield f"{{m}}.set_option({key!r}, {value!r})"
 
 
 def _sklearn(sklearn: ModuleType) -> Iterator[str]:
@@ -111,7 +143,10 @@ def _start_method(multiprocessing: ModuleType) -> Iterator[str]:
 
 
 def _arguments(system: ModuleType) -> Iterator[str]:
-    """The arguments of the program, unless they are still those that this kernel was started with."""
+    """Yield the statement that sets the program's arguments.
+
+    There is none when they are still those that this kernel was started with.
+    """
     name, *given = system.argv or [""]
     started = {part for word in system.orig_argv for part in (word, Path(word).stem)}
     is_own = {name, Path(name).stem, Path(name).parent.name} & started
@@ -120,80 +155,97 @@ def _arguments(system: ModuleType) -> Iterator[str]:
         yield f"{{m}}.argv[:] = {system.argv!r}"
 
 
+def _filters(warnings_: ModuleType) -> Iterator[str]:
+    """Yield statements for the filters of warnings, with those that every process starts with among them."""
+    yield "{m}.resetwarnings()"
+    for action, message, category, module, line in reversed(warnings_.filters[1:]):  # without that of `_statements`
+        words = [getattr(one, "pattern", one) or "" for one in (message, module)]
+        if category.__module__ != "__main__" and getattr(sys.modules.get(category.__module__), category.__name__, None):
+            name = f"{import_text(category.__module__)}.{category.__name__}"
+            yield f"{{m}}.filterwarnings({action!r}, {words[0]!r}, {name}, {words[1]!r}, {line})"
+
+
+def _logging(logging_: ModuleType) -> Iterator[str]:
+    """Yield statements for the levels of loggers, and for the form of the root logger's lines."""
+    handlers = [one for one in logging_.root.handlers if type(one) is logging_.StreamHandler and one.formatter]
+    for handler in handlers[:1]:
+        form = handler.formatter
+        yield f"{{m}}.basicConfig(format={form._fmt!r}, datefmt={form.datefmt!r})"  # noqa: SLF001 - it has no public name
+    for name, logger in [("", logging_.root), *logging_.root.manager.loggerDict.items()]:
+        level = getattr(logger, "level", 0)
+        if level != (logging_.WARNING if not name else 0):
+            yield f"{{m}}.getLogger({name!r}).setLevel({level})"
+
+
 SETTINGS = (
-    plain("sys", "getrecursionlimit", "setrecursionlimit", 1000, is_for_all=True),
+    LibrarySetting("warnings", _OF_WARNINGS, _filters, True, True),
+    LibrarySetting(
+        "logging",
+        ("logging.getLogger().setLevel", "logging.basicConfig", "logging.config.dictConfig"),
+        _logging,
+        is_known_by_text=True,
+    ),
+    plain("gc", "get_threshold", "set_threshold(*{v})", is_for_all=True, by_text=True),
+    plain("torch", "get_num_threads", "set_num_threads({v})", by_text=True),
+    plain("sys", "getrecursionlimit", "setrecursionlimit({v})", "1000", is_for_all=True),
     LibrarySetting("sys", ("sys.argv",), _arguments, is_for_all=True),
     LibrarySetting("gc", ("gc.enable", "gc.disable"), _collector, is_for_all=True),
     LibrarySetting("locale", ("locale.setlocale",), _locale, is_for_all=True),
-    plain("sys", "getswitchinterval", "setswitchinterval", 0.005, is_for_all=True),
-    plain("sys", "get_int_max_str_digits", "set_int_max_str_digits", 4300, is_for_all=True),
-    plain("socket", "getdefaulttimeout", "setdefaulttimeout", None, is_for_all=True),
-    plain("logging", "root.manager.disable", "disable", 0),
+    plain("sys", "getswitchinterval", "setswitchinterval({v})", "0.005", is_for_all=True),
+    plain("sys", "get_int_max_str_digits", "set_int_max_str_digits({v})", "4300", is_for_all=True),
+    plain("socket", "getdefaulttimeout", "setdefaulttimeout({v})", "None", is_for_all=True),
+    plain("logging", "root.manager.disable", "disable({v})", "0"),
     LibrarySetting(
         "multiprocessing", ("multiprocessing.set_start_method", "torch.multiprocessing.set_start_method"), _start_method
     ),
-    plain("csv", "field_size_limit", "field_size_limit", 128 * 1024),
+    plain("csv", "field_size_limit", "field_size_limit({v})", "131072"),
     LibrarySetting("decimal", ("decimal.getcontext()", "decimal.setcontext"), _decimal),
     LibrarySetting("numpy", ("numpy.seterr",), _numpy_errors),
     LibrarySetting("numpy", ("numpy.set_printoptions",), _numpy_printing),
-    plain("numpy", "getbufsize", "setbufsize", 8192),
+    plain("numpy", "getbufsize", "setbufsize({v})", "8192"),
+    LibrarySetting("pandas", _OF_PANDAS, _pandas),
     LibrarySetting("sklearn", ("sklearn.set_config",), _sklearn),
-    plain("torch", "is_grad_enabled", "set_grad_enabled", True),
-    plain("torch", "get_float32_matmul_precision", "set_float32_matmul_precision", "highest"),
-    *(LibrarySetting("torch", setters, read) for setters, read in tensors.SETTINGS),
-    LibrarySetting("matplotlib", plotting.SETTERS, plotting.read),
+    plain("torch", "is_grad_enabled", "set_grad_enabled({v})", "True"),
+    plain("torch", "get_float32_matmul_precision", "set_float32_matmul_precision({v})", "'highest'"),
+    plain("torch", "get_default_device", "set_default_device({m}.{v})", "device(type='cpu')"),
+    plain("torch", "backends.cudnn.deterministic", "backends.cudnn.deterministic = {v}", "False"),
+    plain("torch", "backends.cudnn.benchmark", "backends.cudnn.benchmark = {v}", "False"),
+    plain("torch", "backends.cudnn.enabled", "backends.cudnn.enabled = {v}", "True"),
+    *(LibrarySetting("torch", setters, read) for setters, read in library_settings.SETTINGS),
+    LibrarySetting("matplotlib", library_settings.SETTERS, library_settings.read),
 )
 
 
 def restore_code(effects: Sequence[Effect], uses: UsedLibraries) -> Iterator[tuple[Item | None, Difference | None]]:
-    """What sets the changed settings again, and the differences: those that a cell's text shows.
+    """Yield the items that set the changed settings again, and the differences that a cell's text shows.
 
     Args:
         effects: What the cells did.
         uses: What the trial uses.
     """
     for setting in SETTINGS:
-        module = sys.modules.get(setting.library)
-        statements = _statements(setting, module) if module is not None else []
-        if not statements or not (setting.is_for_all or uses.reaches(setting.library)):
+        statements = _statements(setting) if setting.is_for_all or uses.reaches(setting.library) else []
+        fitting = [one for one in effects if one.path.startswith(setting.setters) and not one.is_undone]
+        if not statements or (setting.is_known_by_text and not fitting):
             continue
-        last = next((effect for effect in reversed(effects) if effect.path.startswith(setting.setters)), None)
         text = "\n".join(statements).replace("{m}", import_text(setting.library))
-        position = last.position if last else (LATEST[0] - 1, 0, 0)
+        position = fitting[-1].position if fitting else (LATEST[0] - 1, 0, 0)
         item = Item(f"setting {setting.setters[0]}", "state", text, position=position)
         shown = cut("; ".join(statements).replace("{m}", setting.library), _SHOWN)
-        yield item, Difference(DifferenceKind.REPLAYED, shown, last.scope.label) if last else None
-
-
-def options_of_pandas() -> Iterator[tuple[str, object]]:
-    """The full name and value of each that is not as pandas sets it."""
-    known = getattr(sys.modules.get("pandas._config.config"), "_registered_options", {})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some are deprecated
-        now = {key: sys.modules["pandas"].get_option(key) for key in known}
-    for key, value in now.items():
-        if value is not known[key].defval and value != known[key].defval:
-            yield f"pandas.options.{key}", value
-
-
-def functions_of_numpy() -> Iterator[tuple[str, object, str]]:
-    """What numpy calls to print and on errors: the name, the value, and how it gets the value `{v}`."""
-    numpy = sys.modules["numpy"]
-    if (formatter := numpy.get_printoptions()["formatter"]) is not None:
-        yield "numpy.set_printoptions.formatter", formatter, '__import__("numpy").set_printoptions(formatter={v})'
-    if (called := numpy.geterrcall()) is not None:
-        yield "numpy.seterrcall", called, '__import__("numpy").seterrcall({v})'
+        yield item, Difference(DifferenceKind.REPLAYED, shown, fitting[-1].cell.label) if fitting else None
 
 
 def covers(effect: Effect) -> bool:
-    """Whether a call or assignment sets something that is read live."""
-    return effect.path.startswith(_OF_PANDAS) or any(effect.path.startswith(one.setters) for one in SETTINGS)
+    """Tell whether a call or assignment sets something that is read live."""
+    return any(effect.path.startswith(one.setters) for one in SETTINGS)
 
 
-def _statements(setting: LibrarySetting, module: ModuleType) -> list[str]:
+def _statements(setting: LibrarySetting) -> list[str]:
+    if setting.library not in sys.modules:
+        return []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a library may call a setting of its own deprecated
         try:
-            return list(setting.read(module))
+            return list(setting.read(sys.modules[setting.library]))
         except (AttributeError, KeyError, RuntimeError, TypeError, ValueError):
             return []  # a version that has no such setting

@@ -1,1 +1,1 @@
-"""From the text of the executed cells to names, scopes and the history of what was bound."""
+"""The way from the text of the executed cells to names, scopes and the history of bindings."""

@@ -7,9 +7,9 @@ import re
 from dataclasses import dataclass
 
 from jupyter_autotrain.capture.syntax import magics
-from jupyter_autotrain.capture.syntax.editing import replaced
 from jupyter_autotrain.capture.syntax.magic_rules import MagicTranslation, judge
 from jupyter_autotrain.capture.syntax.magics import Magic
+from jupyter_autotrain.capture.syntax.nodes import replaced
 from jupyter_autotrain.errors import CaptureError
 
 _CELL_MAGIC = re.compile(r"^%%(\w+)")
@@ -20,7 +20,7 @@ _SHOWN_MAGICS = 3
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One executed cell.
+    """An executed cell.
 
     Attributes:
         number: Its execution number, as in `In [3]`.
@@ -36,7 +36,7 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """How users know it."""
+        """The name by which users know it."""
         return self.name or f"cell [{self.number}]"
 
 
@@ -55,7 +55,7 @@ def python_tree(source: str) -> tuple[ast.Module, str] | None:
 
 
 def _as_executed(magic: Magic) -> str:
-    """What a line of an executed cell has done here, as far as it is Python."""
+    """Return the code that a line of an executed cell has run here, as far as it is Python."""
     if magic.target and magic.name == magics.SHELL:
         return f"{magic.target} = get_ipython().getoutput({magic.argument!r})"
     outcome = judge(magic)
@@ -72,21 +72,15 @@ def parse_code(code: str, first_line: int) -> tuple[ast.Module, str, list[str]]:
         CaptureError: It holds other IPython syntax (every such line is named), is no Python, or is empty.
     """
     lone = _cell_magic_of(code)
-    if lone is not None and judge(lone).expected:
-        raise _refused([(lone, judge(lone))], first_line)
+    if lone is not None:
+        _refuse_any([(lone, judge(lone))], first_line)
     try:
-        text, found = magics.set_aside(code)
-        judged = [(magic, judge(magic)) for magic in found]
-        for magic, outcome in judged:
-            text = magics.replace(text, magic.index, "pass" if outcome.expected else outcome.code)
-        tree = ast.parse(text)
+        tree, text, judged = _lines_translated(code)
     except (SyntaxError, ValueError) as error:
         raise _not_python(code, error, first_line) from None
     converted = [(node, magic, judge(magic)) for node, magic in magics.calls(tree)]
     judged += [(magic, outcome) for _, magic, outcome in converted]
-    refused = [(magic, outcome) for magic, outcome in judged if outcome.expected]
-    if refused:
-        raise _refused(refused, first_line)
+    _refuse_any(judged, first_line)
     if converted:
         text = replaced(text, [(node, outcome.code) for node, _, outcome in converted])
         tree = ast.parse(text)
@@ -96,8 +90,16 @@ def parse_code(code: str, first_line: int) -> tuple[ast.Module, str, list[str]]:
     return tree, text if judged else code, notes
 
 
+def _lines_translated(code: str) -> tuple[ast.Module, str, list[tuple[Magic, MagicTranslation]]]:
+    text, found = magics.set_aside(code)
+    judged = [(magic, judge(magic)) for magic in found]
+    for magic, outcome in judged:
+        text = magics.replace(text, magic.index, "pass" if outcome.expected else outcome.code)
+    return ast.parse(text), text, judged
+
+
 def _cell_magic_of(code: str) -> Magic | None:
-    """The `%%magic` above all code, which takes all of it; None without one."""
+    """Return the `%%magic` above all code, which takes all of it; None without one."""
     lines = enumerate(code.split("\n"))
     index, line = next(((i, line) for i, line in lines if line.strip() and not line.lstrip().startswith("#")), (0, ""))
     return magics.read(line, index) if _CELL_MAGIC.match(line) else None
@@ -111,15 +113,14 @@ def _note(magic: Magic, outcome: MagicTranslation, first_line: int) -> str:
     return f"Line {line} runs as plain Python: `{written}`; {outcome.note}."
 
 
-def _refused(refused: list[tuple[Magic, MagicTranslation]], first_line: int) -> CaptureError:
+def _refuse_any(judged: list[tuple[Magic, MagicTranslation]], first_line: int) -> None:
+    refused = [(magic, outcome) for magic, outcome in judged if outcome.expected]
+    if not refused:
+        return
     lines = [f"line {first_line + magic.index}: {magic.written.partition(chr(10))[0]}" for magic, _ in refused]
     more = [f"and {len(lines) - _SHOWN_MAGICS} more"] if len(lines) > _SHOWN_MAGICS else []
-    first = refused[0][1]
-    return CaptureError(
-        "\n".join([f"This cell uses IPython's own syntax, {lines[0]}", *lines[1:_SHOWN_MAGICS], *more]),
-        first.expected,
-        first.action,
-    )
+    found = "\n".join([f"This cell uses IPython's own syntax, {lines[0]}", *lines[1:_SHOWN_MAGICS], *more])
+    raise CaptureError(found, refused[0][1].expected, refused[0][1].action)
 
 
 def _not_python(code: str, error: SyntaxError | ValueError, first_line: int) -> CaptureError:

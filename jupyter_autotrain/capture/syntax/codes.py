@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CellType, CodeType, FunctionType
 
 from jupyter_autotrain.capture import looking
@@ -15,7 +15,7 @@ _LOOKED_AT_MOST = 300
 
 
 def compiled(binding: Binding, futures: Sequence[str]) -> list[CodeType]:
-    """What the definition compiles to: alone, as IPython does, and with its cell or file around it.
+    """Return the code of the definition: compiled alone, as in IPython, and with its text around it.
 
     The two may differ: the compiler treats a method of a name imported in the same text in another way.
     """
@@ -28,7 +28,7 @@ def compiled(binding: Binding, futures: Sequence[str]) -> list[CodeType]:
 
 
 def with_nested(codes: Sequence[CodeType]) -> list[CodeType]:
-    """Code objects and all that are nested in them."""
+    """Return code objects and all that are nested in them."""
     found = list(codes)
     for code in found:
         found.extend(constant for constant in code.co_consts if isinstance(constant, CodeType))
@@ -36,7 +36,7 @@ def with_nested(codes: Sequence[CodeType]) -> list[CodeType]:
 
 
 def live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
-    """The code of a function, and of those it wraps."""
+    """Yield the code of a function, and of those it wraps."""
     if id(value) in seen or len(seen) > 20:
         return
     seen.add(id(value))
@@ -51,7 +51,7 @@ def live_codes(value: object, seen: set[int]) -> Iterator[CodeType]:
 
 
 def functions_in(value: object, namespace: Mapping[str, object]) -> Iterator[FunctionType]:
-    """The notebook's functions that an object holds: in closures, attributes and containers."""
+    """Yield the notebook's functions that an object holds: in closures, attributes and containers."""
     todo = [value]
     seen = set[int]()
     while todo and len(seen) < _LOOKED_AT_MOST:
@@ -65,7 +65,7 @@ def functions_in(value: object, namespace: Mapping[str, object]) -> Iterator[Fun
 
 
 def _held(item: object) -> list[object]:
-    """What an object refers to."""
+    """Return the objects that an object refers to."""
     if isinstance(item, FunctionType):
         closure = [cell_content(cell) for cell in item.__closure__ or ()]
         return [*closure, *vars(item).values()]
@@ -77,18 +77,21 @@ def _held(item: object) -> list[object]:
 
 
 def has_globals(function: FunctionType, namespace: Mapping[str, object]) -> bool:
-    """Whether a function reads the notebook's globals, or those of the module that `namespace` is a copy of."""
+    """Tell whether a function reads the notebook's globals.
+
+    Those of the module that `namespace` is a copy of count as well.
+    """
     return id(function.__globals__) in own_globals(namespace)
 
 
 def own_globals(namespace: Mapping[str, object]) -> tuple[int, int]:
-    """The identities of the notebook's globals, and of those of the module that `namespace` is a copy of."""
+    """Return two identities: of the notebook's globals, and of those of the module that they are a copy of."""
     module = sys.modules.get(str(namespace.get("__name__")))
     return id(namespace), id(getattr(module, "__dict__", namespace))
 
 
 def cell_content(cell: CellType) -> object:
-    """What a closure's variable holds; None for one without a value."""
+    """Return the content of a closure's variable; None for one without a value."""
     try:
         return getattr(cell, "cell_contents", None)
     except ValueError:  # an empty cell
@@ -96,12 +99,17 @@ def cell_content(cell: CellType) -> object:
 
 
 def same_code(mine: CodeType, theirs: CodeType) -> bool:
-    """Whether two code objects do the same, wherever they are defined."""
+    """Tell whether two code objects do the same, wherever they are defined."""
     if (mine.co_code, mine.co_names, mine.co_varnames) != (theirs.co_code, theirs.co_names, theirs.co_varnames):
         return False
     if len(mine.co_consts) != len(theirs.co_consts) or mine.co_argcount != theirs.co_argcount:
         return False
     return all(map(_same_constant, mine.co_consts, theirs.co_consts))
+
+
+def is_among(code: CodeType, others: Iterable[CodeType]) -> bool:
+    """Tell whether one of these codes does the same as the first."""
+    return any(same_code(code, other) for other in others)
 
 
 def _same_constant(mine: object, theirs: object) -> bool:
@@ -111,9 +119,5 @@ def _same_constant(mine: object, theirs: object) -> bool:
 
 
 def code_names(code: CodeType) -> set[str]:
-    """Every global name that a compiled function, and what is nested in it, may read."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            names |= code_names(constant)
-    return names
+    """Return every global name that a compiled function, and the code nested in it, may read."""
+    return set[str]().union(*(part.co_names for part in with_nested([code])))

@@ -1,4 +1,4 @@
-"""What the executed cells bound, when, and whether something has changed since."""
+"""The bindings that the executed cells made, their order, and the changes since."""
 
 from __future__ import annotations
 import __future__
@@ -12,7 +12,8 @@ from types import MappingProxyType
 
 from jupyter_autotrain.capture.syntax.cells import Cell, python_tree
 from jupyter_autotrain.capture.syntax.names import Names, analyse
-from jupyter_autotrain.capture.syntax.scopes import Function, bound_by
+from jupyter_autotrain.capture.syntax.nodes import assignments, inner_statements
+from jupyter_autotrain.capture.syntax.scopes import bound_by
 
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 Position = tuple[int, int, int]
@@ -20,7 +21,7 @@ Position = tuple[int, int, int]
 
 
 class BindingKind(StrEnum):
-    """How a statement bound a name."""
+    """The kinds of binding a name."""
 
     DEFINITION = "definition"
     LAMBDA = "lambda"
@@ -30,7 +31,7 @@ class BindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """One statement that bound a name.
+    """A statement that bound a name.
 
     Attributes:
         name: The name.
@@ -52,7 +53,7 @@ class Binding:
 
     @property
     def first_line(self) -> int:
-        """Where its source starts, decorators included."""
+        """The line where its source starts, decorators included."""
         decorators: list[ast.expr] = getattr(self.node, "decorator_list", [])
         return min([self.node.lineno, *(decorator.lineno for decorator in decorators)])
 
@@ -76,11 +77,15 @@ class History:
     Args:
         cells: Executed cells in order of execution.
         values: What the notebook binds now.
+
+    Attributes:
+        home: The name of the module that the notebook's definitions are in.
     """
 
     def __init__(self, cells: Sequence[Cell], values: Mapping[str, object] = _NO_VALUES) -> None:
         self.cells = tuple(cells)
         self.values = values
+        self.home = str(values.get("__name__", "__main__"))
         self._names: dict[ast.stmt, Names] = {}
 
     @cached_property
@@ -105,21 +110,21 @@ class History:
         return tuple(sorted({feature for tree in trees for feature in futures_in(tree)}))
 
     def bindings(self, name: str) -> Sequence[Binding]:
-        """Every binding of `name`, oldest first."""
+        """Return every binding of `name`, oldest first."""
         return self._bindings.get(name, ())
 
     def last(self, name: str, before: Position | None = None) -> Binding | None:
-        """The latest binding of `name`, or the latest one before a position."""
+        """Return the latest binding of `name`, or the latest one before a position."""
         fitting = [b for b in self.bindings(name) if before is None or b.position < before]
         return fitting[-1] if fitting else None
 
     def label_of(self, name: str) -> str:
-        """The cell that bound a name last, or ""."""
+        """Return the cell that bound a name last, or ""."""
         last = self.last(name)
         return last.label if last else ""
 
     def named(self, name: str) -> Iterator[Binding]:
-        """Definitions called `name`, newest first."""
+        """Yield the definitions called `name`, newest first."""
         return (
             b
             for b in reversed(self.bindings(name))
@@ -127,14 +132,14 @@ class History:
         )
 
     def names_of(self, binding: Binding) -> Names:
-        """The names that a binding's statement needs."""
+        """Return the names that a binding's statement needs."""
         if binding.node not in self._names:
             lazy = "annotations" in self.futures
             self._names[binding.node] = analyse([binding.node], lazy_annotations=lazy, values=self.values)
         return self._names[binding.node]
 
     def changed_since(self, name: str, position: Position) -> str:
-        """What made `name` mean something else than it did at `position`; "" when nothing did.
+        """Return the event that changed the meaning of `name` since `position`; "" when there was none.
 
         A function or import that ran again unchanged changes nothing, unless something that it uses changed.
         """
@@ -157,20 +162,23 @@ class History:
         return ""
 
     def patches(self, name: str, since: Position) -> str:
-        """The last statement after `since` that set an attribute of `name`, such as `Net.forward = fast`."""
+        """Return the last statement after `since` that set an attribute of `name`.
+
+        Such a statement is `Net.forward = fast`.
+        """
         key = f".{name}"
         later = [b for b in self.bindings(key) if b.position > since]
         return f"{later[-1].label} set {ast.unparse(later[-1].node).partition('=')[0].strip()}" if later else ""
 
 
 def futures_in(tree: ast.Module) -> set[str]:
-    """The features that `from __future__` lines ask for."""
+    """Return the features that `from __future__` lines ask for."""
     lines = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == "__future__"]
     return {alias.name for line in lines for alias in line.names}
 
 
 def compiler_flags(futures: Sequence[str]) -> int:
-    """The compiler's flags for features of `__future__`."""
+    """Return the compiler's flags for features of `__future__`."""
     flags = 0
     for feature in futures:
         flag: int = getattr(__future__, feature).compiler_flag
@@ -179,7 +187,7 @@ def compiler_flags(futures: Sequence[str]) -> int:
 
 
 def is_literal(node: ast.expr | None) -> bool:
-    """True for a value written out: it means the same everywhere."""
+    """Tell whether an expression is a value written out, which means the same everywhere."""
     if node is None:
         return False
     try:
@@ -200,31 +208,35 @@ def _same_again(now: Binding, then: Binding | None) -> bool:
 
 
 def _bindings_in(outer: ast.stmt) -> Iterator[tuple[ast.stmt, BindingKind, set[str]]]:
-    """Each statement at or below `outer` that binds module-level names."""
-    if isinstance(outer, Function | ast.ClassDef):
-        yield outer, BindingKind.DEFINITION, {outer.name}
+    """Yield each statement at or below `outer` that binds module-level names.
+
+    One that sets attributes of a name is kept under `.NAME`, which no variable can be called.
+    """
+    kind = _kind_of(outer)
+    if kind is not BindingKind.OTHER:
+        yield outer, kind, bound_by([outer])
         return
-    if isinstance(outer, ast.Import | ast.ImportFrom):
-        yield outer, BindingKind.IMPORT, bound_by([outer])
-        return
-    if isinstance(outer, ast.Assign) and isinstance(outer.value, ast.Lambda) and len(outer.targets) == 1:
-        yield outer, BindingKind.LAMBDA, bound_by([outer])
-        return
-    inner = [part for part in ast.iter_child_nodes(outer) if isinstance(part, ast.stmt)]
-    holders = [part for part in ast.iter_child_nodes(outer) if isinstance(part, ast.ExceptHandler | ast.match_case)]
-    inner += [part for holder in holders for part in holder.body]
-    below = [found for part in inner for found in _bindings_in(part)]
-    own = bound_by([outer]) - {name for _, _, names in below for name in names}
+    below = [found for part in inner_statements(outer) for found in _bindings_in(part)]
+    own = bound_by([outer]).difference(*(names for _, _, names in below))
     if own and not (isinstance(outer, ast.AnnAssign) and outer.value is None):
         yield outer, BindingKind.OTHER, own
     yield from below
-    yield from _patches_in(outer)
+    yield from ((outer, BindingKind.OTHER, {f".{name}"}) for name in _patched(outer))
 
 
-def _patches_in(statement: ast.stmt) -> Iterator[tuple[ast.stmt, BindingKind, set[str]]]:
-    """Attributes of names, set at the left margin; kept under `.NAME`, which no variable can be called."""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    attributes = [target.value for target in targets if isinstance(target, ast.Attribute)]
-    owners = {f".{value.id}" for value in attributes if isinstance(value, ast.Name)}
-    if owners:
-        yield statement, BindingKind.OTHER, owners
+def _patched(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names of which a statement sets attributes."""
+    for target, _ in assignments(statement):
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+            yield target.value.id
+
+
+def _kind_of(statement: ast.stmt) -> BindingKind:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return BindingKind.DEFINITION
+        case ast.Import() | ast.ImportFrom():
+            return BindingKind.IMPORT
+        case ast.Assign(targets=[_], value=ast.Lambda()):
+            return BindingKind.LAMBDA
+    return BindingKind.OTHER

@@ -1,4 +1,4 @@
-"""What becomes of IPython's own syntax in a trial: left out with a note, written as Python, or refused."""
+"""The fate of IPython's own syntax in a trial: left out with a note, written as Python, or refused."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _REFUSED_CELLS: Mapping[str, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class MagicTranslation:
-    """What becomes of one line.
+    """The fate of a line of IPython's syntax in a trial.
 
     Attributes:
         code: The Python that takes its place.
@@ -86,7 +86,7 @@ class MagicTranslation:
 
 
 def judge(magic: Magic) -> MagicTranslation:
-    """What becomes of a line in a trial."""
+    """Return the fate of a line in a trial."""
     if magic.is_cell:
         return _cell(magic)
     if magic.name == "time":
@@ -112,7 +112,7 @@ def _effect(magic: Magic) -> MagicTranslation:
 
 
 def _timed(magic: Magic) -> MagicTranslation:
-    """`%time STATEMENT` runs the statement once and binds its names."""
+    """Return the translation of `%time STATEMENT`, which runs the statement once and binds its names."""
     statement = magic.argument.removeprefix("--no-raise-error").strip()
     note = "the statement runs, without being timed"
     if statement.startswith(("%", "!")):

@@ -18,7 +18,7 @@ HELP = "?"
 
 @dataclass(frozen=True, slots=True)
 class Magic:
-    """One line of IPython's syntax, or a call that means the same.
+    """A line of IPython's syntax, or a call that means the same.
 
     Attributes:
         name: The magic's name, `!` for a shell line, `?` for a question.
@@ -85,7 +85,10 @@ def replace(text: str, index: int, code: str) -> str:
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.stmt, Magic]]:
-    """Statements such as `get_ipython().system('ls')`, as converted notebooks have them, read as magics."""
+    """Yield statements such as `get_ipython().system('ls')`, read as magics.
+
+    Converted notebooks have them.
+    """
     for node in ast.walk(tree):
         if isinstance(node, ast.Expr | ast.Assign) and isinstance(node.value, ast.Call):
             arguments = _of_ipython(node.value)
@@ -95,7 +98,10 @@ def calls(tree: ast.Module) -> Iterator[tuple[ast.stmt, Magic]]:
 
 
 def _of_ipython(call: ast.Call) -> list[str]:
-    """The method and the texts of a call `get_ipython().METHOD(TEXT, ...)`; empty for any other call."""
+    """Return the method and the texts of a call `get_ipython().METHOD(TEXT, ...)`.
+
+    The list is empty for any other call.
+    """
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr not in _IPYTHON_CALLS:
         return []
@@ -124,7 +130,7 @@ def _before(lines: list[str], index: int) -> int | None:
 
 
 def _blank(lines: list[str], index: int, code: str) -> str:
-    """Replace a line, and the lines that continue it; gives what stood there."""
+    """Replace a line, and the lines that continue it; return the text that stood there."""
     written = [lines[index]]
     indent = lines[index][: len(lines[index]) - len(lines[index].lstrip())]
     lines[index] = f"{indent}{code}"

@@ -1,11 +1,11 @@
-"""Which names a piece of code needs from outside, and when it needs them.
+"""The names that a piece of code needs from outside, and the time when it needs them.
 
 The walk follows the order of execution: a name read before it is bound is needed. The body of a function runs
 when the function is first read, not where it is defined, so that a cell's own later bindings count.
 """
 
 # ast.NodeVisitor names the methods.
-# ruff: noqa: N802
+# ruff: noqa: N802, N815
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from jupyter_autotrain.capture.syntax.scopes import bound_by, imported_name, star_names
-from jupyter_autotrain.capture.syntax.text_walker import TextWalker
+from jupyter_autotrain.capture.syntax.nodes import names_in
+from jupyter_autotrain.capture.syntax.scopes import bound_by, imported_names
+from jupyter_autotrain.capture.syntax.scoping import ScopeWalker
 
 _NO_VALUES: Mapping[str, object] = MappingProxyType({})
 
@@ -39,9 +40,9 @@ class Names:
         binds_unseen: Whether names are bound that cannot be seen, such as by `globals()[name] = 1`.
     """
 
-    eager: frozenset[str]
-    called: frozenset[str]
-    deferred: frozenset[str]
+    eager: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
+    deferred: frozenset[str] = frozenset()
     optional: frozenset[str] = frozenset()
     uncertain: frozenset[str] = frozenset()
     hints: frozenset[str] = frozenset()
@@ -54,7 +55,7 @@ class Names:
 
     @property
     def needed(self) -> frozenset[str]:
-        """All names that must exist."""
+        """The names that must exist."""
         return self.eager | self.deferred
 
 
@@ -86,7 +87,7 @@ def analyse(
     )
 
 
-class _Walker(TextWalker):
+class _Walker(ScopeWalker):
     """Statements, in the order they run; what only some branches bind is not bound for certain."""
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
@@ -94,18 +95,13 @@ class _Walker(TextWalker):
             self._read(node.target.id)
         self._visit_all(node.value, node.target)
 
-    def visit_Import(self, node: ast.Import) -> None:
-        for alias in node.names:
-            self._bind(imported_name(alias))
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.names[0].name != "*":
-            self.visit_Import(ast.Import(node.names))
-            return
-        names = star_names(node.module)
-        self.star = self.star or names is None
-        for name in names or ():
+    def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
+        names = imported_names(node)
+        self.star = self.star or not names  # all names of a module that is not loaded
+        for name in names:
             self._bind(name)
+
+    visit_ImportFrom = visit_Import
 
     def visit_If(self, node: ast.If) -> None:
         self.visit(node.test)
@@ -132,8 +128,7 @@ class _Walker(TextWalker):
         self._branches(lambda: self._visit_all(node.target, *node.body), lambda: None)
         self._block(node.orelse)
 
-    def visit_AsyncFor(self, node: ast.AsyncFor) -> None:
-        self.visit_For(node)
+    visit_AsyncFor = visit_For
 
     def visit_While(self, node: ast.While) -> None:
         self.visit(node.test)
@@ -152,8 +147,7 @@ class _Walker(TextWalker):
         self._branches(attempt, *handlers)
         self._block(node.finalbody)
 
-    def visit_TryStar(self, node: ast.TryStar) -> None:
-        self.visit_Try(node)
+    visit_TryStar = visit_Try
 
     def _handler(self, node: ast.ExceptHandler) -> None:
         if node.type:
@@ -191,5 +185,4 @@ class _Walker(TextWalker):
 def _catches_missing_names(handler: ast.ExceptHandler) -> bool:
     if handler.type is None:
         return True
-    caught = {part.id for part in ast.walk(handler.type) if isinstance(part, ast.Name)}
-    return not caught.isdisjoint({"NameError", "Exception", "BaseException"})
+    return not names_in(handler.type).isdisjoint({"NameError", "Exception", "BaseException"})

@@ -1,10 +1,11 @@
-"""Which names a block of statements binds, by Python's scoping rules."""
+"""The names that a block of statements binds, by Python's scoping rules."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,7 +15,7 @@ Comprehension = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 @dataclass(slots=True)
 class Scope:
-    """What a module, class or function has bound so far (a function: all that it ever binds)."""
+    """The names that a module, class or function has bound so far (a function: all that it ever binds)."""
 
     kind: Literal["module", "class", "function"]
     bound: set[str] = field(default_factory=set)
@@ -22,132 +23,125 @@ class Scope:
 
 
 def bound_by(statements: Iterable[ast.AST]) -> set[str]:
-    """Names these statements bind in their own scope; names they declare global or nonlocal are not among them."""
-    binder = _Binder()
-    for statement in statements:
-        binder.visit(statement)
-    return binder.names - binder.declared
+    """Return the names that these statements bind in their own scope.
+
+    Names that they declare global or nonlocal are not among them.
+    """
+    names = set[str]()
+    declared = set[str]()
+    todo = list(statements)
+    while todo:
+        node = todo.pop()
+        names.update(_bound_here(node))
+        if isinstance(node, ast.Global | ast.Nonlocal):
+            declared.update(node.names)
+        todo += _in_same_scope(node)
+    return names - declared
 
 
 def declared_global(statements: Iterable[ast.AST]) -> set[str]:
-    """Names these statements declare `global` in their own scope."""
-    binder = _Binder()
-    for statement in statements:
-        binder.visit(statement)
-    return binder.globals
+    """Return the names that these statements declare `global` in their own scope."""
+    names = set[str]()
+    todo = list(statements)
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Global):
+            names.update(node.names)
+        todo += _in_same_scope(node)
+    return names
 
 
-def arguments_of(node: Function | ast.Lambda) -> set[str]:
-    """The parameter names of a function."""
+def _bound_here(node: ast.AST) -> Iterable[str]:
+    """Return the names that this very node binds."""
+    match node:
+        case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+            return (name,)
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return (name,)
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            return (name,)
+        case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            return (name,)
+        case ast.Import() | ast.ImportFrom():
+            return imported_names(node)
+    return ()
+
+
+def _in_same_scope(node: ast.AST) -> Iterable[ast.AST]:
+    """Return the parts of a node that run in the scope around it."""
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
+            return [*getattr(node, "decorator_list", ()), *defaults_of(node)]
+        case ast.ClassDef():
+            return [*node.decorator_list, *node.bases, *node.keywords]
+        case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
+            return [part for part in ast.walk(node) if isinstance(part, ast.NamedExpr)]
+    return ast.iter_child_nodes(node)
+
+
+def parameters_of(node: Function | ast.Lambda) -> list[ast.arg]:
+    """Return the parameters of a function."""
     arguments = node.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-    return {argument.arg for argument in every if argument is not None}
+    every = [*arguments.posonlyargs, *arguments.args, arguments.vararg, *arguments.kwonlyargs, arguments.kwarg]
+    return list(filter(None, every))
+
+
+def defaults_of(node: Function | ast.Lambda) -> list[ast.expr]:
+    """Return the defaults of a function's parameters."""
+    return [*node.args.defaults, *filter(None, node.args.kw_defaults)]
+
+
+def own_names(node: Function | ast.Lambda) -> set[str]:
+    """Return the variables of a function: its parameters, and the names that its body binds."""
+    body: Sequence[ast.AST] = [node.body] if isinstance(node, ast.Lambda) else node.body
+    return bound_by(body) | {parameter.arg for parameter in parameters_of(node)}
+
+
+def imported_names(node: ast.AST) -> Mapping[str, str]:
+    """Return the names that an import statement binds, each with its full name; "" for one of this package.
+
+    `import a.b` binds `a`. The names of `from module import *` are read from the loaded module.
+    """
+    match node:
+        case ast.Import(names=aliases):
+            return {imported_name(one): one.name if one.asname else imported_name(one) for one in aliases}
+        case ast.ImportFrom(module=module, names=[ast.alias(name="*")]):
+            return {name: f"{module}.{name}" for name in _star_names(module)}
+        case ast.ImportFrom(level=0, module=module, names=aliases):
+            return {imported_name(one): f"{module}.{one.name}" for one in aliases}
+        case ast.ImportFrom(names=aliases):
+            return dict.fromkeys(map(imported_name, aliases), "")
+    return {}
 
 
 def imported_name(alias: ast.alias) -> str:
-    """The name an import binds: `import a.b` binds `a`."""
+    """Return the name that an import binds: `import a.b` binds `a`."""
     return alias.asname or alias.name.partition(".")[0]
 
 
 def is_special(name: str) -> bool:
-    """True for names such as `__name__`, which Python binds itself; `__` alone is IPython's last result but one."""
+    """Tell whether a name is one such as `__name__`, which Python binds itself.
+
+    `__` alone is IPython's last result but one.
+    """
     return name.startswith("__") and name.endswith("__") and name.strip("_") != ""
 
 
-def star_names(module: str | None) -> set[str] | None:
-    """What `from module import *` binds, read from the loaded module; None when it is not loaded."""
-    loaded = sys.modules.get(module or "")
-    if loaded is None:
-        return None
-    public = getattr(loaded, "__all__", None)
-    return set(public) if public is not None else {name for name in vars(loaded) if not name.startswith("_")}
+def _star_names(module: str | None) -> list[str]:
+    """Return the names that `from module import *` binds; none when the module is not loaded."""
+    loaded = vars(sys.modules.get(module or "", object))
+    public = filter(lambda name: not name.startswith("_"), loaded) if module in sys.modules else ()
+    return list(loaded.get("__all__", public))
 
 
-def own_texts(statements: Iterable[ast.stmt]) -> dict[str, object]:
-    """Names that these statements bind once, to a text that is written out."""
-    stores = [part for one in statements for part in ast.walk(one) if isinstance(part, ast.Assign | ast.Name)]
-    bound = [part.id for part in stores if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
-    found: dict[str, object] = {}
-    for part in stores:
-        if isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant) and isinstance(part.value.value, str):
-            names = [target.id for target in part.targets if isinstance(target, ast.Name)]
-            found |= {name: part.value.value for name in names if bound.count(name) == 1}
-    return found
-
-
-class _Binder(ast.NodeVisitor):
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-        self.globals: set[str] = set()
-        self.declared: set[str] = set()
-
-    def visit_Name(self, node: ast.Name) -> None:
-        if isinstance(node.ctx, ast.Store | ast.Del):
-            self.names.add(node.id)
-
-    def visit_FunctionDef(self, node: Function) -> None:
-        self.names.add(node.name)
-        for part in (*node.decorator_list, *node.args.defaults, *filter(None, node.args.kw_defaults)):
-            self.visit(part)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        self.names.add(node.name)
-        for part in (*node.decorator_list, *node.bases, *node.keywords):
-            self.visit(part)
-
-    def visit_Lambda(self, node: ast.Lambda) -> None:
-        for part in (*node.args.defaults, *filter(None, node.args.kw_defaults)):
-            self.visit(part)
-
-    def visit_Import(self, node: ast.Import) -> None:
-        self.names.update(imported_name(alias) for alias in node.names)
-
-    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
-        if node.names[0].name == "*":
-            self.names.update(star_names(node.module) or ())
-        else:
-            self.names.update(imported_name(alias) for alias in node.names)
-
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
-        if node.name:
-            self.names.add(node.name)
-        self.generic_visit(node)
-
-    def visit_MatchAs(self, node: ast.MatchAs) -> None:
-        self._capture(node, node.name)
-
-    def visit_MatchStar(self, node: ast.MatchStar) -> None:
-        self._capture(node, node.name)
-
-    def visit_MatchMapping(self, node: ast.MatchMapping) -> None:
-        self._capture(node, node.rest)
-
-    def visit_Global(self, node: ast.Global) -> None:
-        self.globals.update(node.names)
-        self.declared.update(node.names)
-
-    def visit_Nonlocal(self, node: ast.Nonlocal) -> None:
-        self.declared.update(node.names)
-
-    def visit_ListComp(self, node: Comprehension) -> None:
-        # Its targets are its own; only a walrus inside binds out here.
-        for part in ast.walk(node):
-            if isinstance(part, ast.NamedExpr) and isinstance(part.target, ast.Name):
-                self.names.add(part.target.id)
-
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self.visit_ListComp(node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self.visit_ListComp(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self.visit_ListComp(node)
-
-    def _capture(self, node: ast.AST, name: str | None) -> None:
-        if name:
-            self.names.add(name)
-        self.generic_visit(node)
+def own_texts(nodes: Iterable[ast.AST]) -> dict[str, object]:
+    """Return the names that these nodes bind once, to a text that is written out, with that text."""
+    times = Counter[str]()
+    texts: dict[str, object] = {}
+    for node in nodes:
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                times[name] += 1
+            case ast.Assign(targets=targets, value=ast.Constant(value=str(text))):
+                texts |= {target.id: text for target in targets if isinstance(target, ast.Name)}
+    return {name: text for name, text in texts.items() if times[name] == 1}

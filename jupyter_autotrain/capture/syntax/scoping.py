@@ -1,39 +1,50 @@
 """Reading and binding names by Python's scoping rules, while walking code in the order it runs."""
 
 # ast.NodeVisitor names the methods, and says what they are for.
-# ruff: noqa: D102
+# ruff: noqa: D102, N815
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from jupyter_autotrain.capture.syntax import texts
+from jupyter_autotrain.capture.syntax.nodes import names_in, written_text
 from jupyter_autotrain.capture.syntax.scopes import (
     Comprehension,
     Function,
     Scope,
-    arguments_of,
     bound_by,
     declared_global,
+    defaults_of,
+    own_names,
+    own_texts,
+    parameters_of,
 )
 
 
 class ScopeWalker(ast.NodeVisitor):
-    """Everything but statements with branches.
+    """A walker through everything but statements with branches.
 
     Args:
         statements: The module-level statements to walk.
         lazy_annotations: True under `from __future__ import annotations`.
+        values: What the notebook binds.
     """
 
-    def __init__(self, statements: Sequence[ast.stmt], lazy_annotations: bool) -> None:
+    def __init__(self, statements: Sequence[ast.stmt], lazy_annotations: bool, values: Mapping[str, object]) -> None:
         self.statements = statements
+        self.unknown = set[str]()
+        self._values = values
+        self._own_texts: dict[str, object] | None = None
+        self._explained = set[int]()
         self.lazy_annotations = lazy_annotations
         self.module = Scope("module")
         self.scopes = [self.module]
-        every = [node for statement in statements for node in ast.walk(statement)]
-        self.sets = {name for node in every if isinstance(node, ast.Global) for name in node.names}
+        self._nodes = [node for statement in statements for node in ast.walk(statement)]
+        self.sets = {name for node in self._nodes if isinstance(node, ast.Global) for name in node.names}
         self.ever = bound_by(statements) | self.sets
         self.maybe_bound = set(self.sets)
         self.waiting: dict[str, list[Callable[[], None]]] = {}
@@ -56,14 +67,52 @@ class ScopeWalker(ast.NodeVisitor):
         while self.waiting:
             self._walk_pending(next(iter(self.waiting)))
 
+    # Names in texts
+
+    def visit(self, node: ast.AST) -> None:
+        """Read the names in texts, then the node itself."""
+        found = texts.reading(node, self._known)
+        if found is not None:
+            self._read_text(found)
+        elif isinstance(node, ast.Assign) and texts.is_main(node.value, self._known):
+            self._explained.add(id(node.value))  # what reads names is the name that it gets
+        elif texts.is_scope(node, self._known) or texts.is_main(node, self._known):
+            self._read_all(node)
+        super().visit(node)
+
+    def _read_text(self, found: texts.TextReading) -> None:
+        for part in found.used:
+            self._explained.update(id(inner) for inner in ast.walk(part))
+        if found.unknown:
+            self.unknown.add(found.unknown)
+        self.star = self.star or found.binds or bool(found.unknown)
+        with self._set(guarded=True, in_text=True):
+            for name in sorted(found.names):
+                self._read(name)
+
+    def _read_all(self, node: ast.AST) -> None:
+        """Note a use of all names at once, unless they are a function's own."""
+        is_own = getattr(getattr(node, "func", None), "id", "") in {"locals", "vars"} and not getattr(node, "args", ())
+        if id(node) not in self._explained and not (is_own and self.scopes[-1] is not self.module):
+            self.unknown.add(ast.unparse(node))
+        self._explained.update(id(inner) for inner in ast.walk(node))
+
+    def _known(self, node: ast.expr) -> object:
+        return texts.text_of(node, self._named)
+
+    def _named(self, name: str) -> object:
+        if self._own_texts is None:
+            main = sys.modules[texts.MAIN]
+            self._own_texts = own_texts(self._nodes) | dict.fromkeys(texts.names_of_main(self.statements), main)
+        if name in self.ever or name in self._own_texts:
+            return self._own_texts.get(name)
+        return self._values.get(name)
+
     # Reading and binding
 
     def _read(self, name: str) -> None:
-        for depth, scope in enumerate(reversed(self.scopes)):
-            if name in scope.globals or scope is self.module:
-                break
-            if name in scope.bound and (depth == 0 or scope.kind == "function"):
-                return
+        if self._is_local(name):
+            return
         self._walk_pending(name)
         if name in self.module.bound or name == "__class__":
             return
@@ -72,12 +121,23 @@ class ScopeWalker(ast.NodeVisitor):
             return
         (self.deferred if self.is_deferred else self.eager).add(name)
         (self.texts if self.in_text else self.plain).add(name)
+        self._note_certainty(name)
+
+    def _note_certainty(self, name: str) -> None:
         if name in self.ever or self.guarded or self.star:
             self.optional.add(name)
         if not self.may_not_run:
             self.certain.add(name)
         if name not in self.maybe_bound:
             self.read_first.add(name)
+
+    def _is_local(self, name: str) -> bool:
+        for depth, scope in enumerate(reversed(self.scopes)):
+            if name in scope.globals or scope is self.module:
+                break
+            if name in scope.bound and (depth == 0 or scope.kind == "function"):
+                return True
+        return False
 
     def _bind(self, name: str) -> None:
         scope = self.scopes[-1]
@@ -120,20 +180,18 @@ class ScopeWalker(ast.NodeVisitor):
 
     def visit_FunctionDef(self, node: Function) -> None:
         self._decorators(node.decorator_list)
-        self._visit_all(*node.args.defaults, *node.args.kw_defaults)
-        arguments = node.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
-        for annotation in [*(a.annotation for a in every if a is not None), node.returns]:
-            self._hint(annotation, lazy=self.lazy_annotations)
+        self._visit_all(*defaults_of(node))
+        for parameter in parameters_of(node):
+            self._hint(parameter.annotation, lazy=self.lazy_annotations)
+        self._hint(node.returns, lazy=self.lazy_annotations)
         self._bind(node.name)
         self._later(node, node.name)
 
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> None:
-        self.visit_FunctionDef(node)
+    visit_AsyncFunctionDef = visit_FunctionDef
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        self._visit_all(*node.args.defaults, *node.args.kw_defaults)
-        with self._inside(Scope("function", arguments_of(node))), self._set(may_not_run=True):
+        self._visit_all(*defaults_of(node))
+        with self._inside(Scope("function", own_names(node))), self._set(may_not_run=True):
             self.visit(node.body)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
@@ -147,7 +205,7 @@ class ScopeWalker(ast.NodeVisitor):
 
     def _decorators(self, decorators: list[ast.expr]) -> None:
         for decorator in decorators:
-            self.called.update(part.id for part in ast.walk(decorator) if isinstance(part, ast.Name))
+            self.called |= names_in(decorator)
             self.visit(decorator)
 
     def _later(self, node: Function | ast.Lambda, name: str) -> None:
@@ -165,7 +223,7 @@ class ScopeWalker(ast.NodeVisitor):
 
     def _function_body(self, node: Function | ast.Lambda) -> None:
         body = [node.body] if isinstance(node, ast.Lambda) else node.body
-        scope = Scope("function", arguments_of(node) | bound_by(body), declared_global(body))
+        scope = Scope("function", own_names(node), declared_global(body))
         with self._inside(scope):
             self._visit_all(*body)
 
@@ -185,8 +243,8 @@ class ScopeWalker(ast.NodeVisitor):
         with self._set(in_hint=lazy or self.in_hint):
             self.visit(annotation)
         for part in ast.walk(annotation):
-            if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                self._text_hint(part.value)
+            if text := written_text(part):
+                self._text_hint(text)
 
     def _text_hint(self, text: str) -> None:
         try:
@@ -203,17 +261,15 @@ class ScopeWalker(ast.NodeVisitor):
     def _assign(self, targets: Sequence[ast.expr], value: ast.expr) -> None:
         target = targets[0]
         if isinstance(value, ast.Lambda) and len(targets) == 1 and isinstance(target, ast.Name):
-            self._visit_all(*value.args.defaults, *value.args.kw_defaults)
+            self._visit_all(*defaults_of(value))
             self._bind(target.id)
             self._later(value, target.id)
         else:
             self._visit_all(value, *targets)
 
     def visit_Call(self, node: ast.Call) -> None:
-        if isinstance(node.func, ast.Name):
-            self.called.add(node.func.id)
-        elif isinstance(node.func, ast.Attribute):
-            self.called.update(part.id for part in ast.walk(node.func) if isinstance(part, ast.Name))
+        if isinstance(node.func, ast.Name | ast.Attribute):
+            self.called |= names_in(node.func)
         self.generic_visit(node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
@@ -232,14 +288,9 @@ class ScopeWalker(ast.NodeVisitor):
                 self._visit_all(generator.iter, *generator.ifs)
             self._visit_all(*([node.key, node.value] if isinstance(node, ast.DictComp) else [node.elt]))
 
-    def visit_SetComp(self, node: ast.SetComp) -> None:
-        self.visit_ListComp(node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> None:
-        self.visit_ListComp(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> None:
-        self.visit_ListComp(node)
+    visit_SetComp = visit_ListComp
+    visit_DictComp = visit_ListComp
+    visit_GeneratorExp = visit_ListComp
 
     def _block(self, statements: Iterable[ast.stmt]) -> None:
         self._visit_all(*statements)

@@ -1,252 +1,226 @@
-"""Names in the texts of known calls: `df.query("a > @limit")`, `eval("a + b")`, `smf.ols("y ~ half(x)", df)`.
+"""Names in texts: what `eval("a + b")`, `df.query("a > @limit")` and `globals()["a"]` read without naming it in code.
 
-Python does not see that such a text reads names; what is called reads them in the caller's globals. Texts of other
-calls mean nothing here.
+One rule: every name in the texts of such a call that the notebook binds travels. Where no text is known before the code
+runs, the call is reported.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import re
+import types
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
 
-from jupyter_autotrain.capture.syntax import main_module
-from jupyter_autotrain.capture.syntax.main_module import Known
-from jupyter_autotrain.capture.syntax.text_languages import (
-    at_names,
-    format_fields,
-    identifiers,
-    percent_names,
-    template_placeholders,
-)
+from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.syntax.nodes import arguments_of, called, keywords_of
 
-_FORMULAS = frozenset({
-    "build_design_matrices", "dmatrices", "dmatrix", "from_formula", "gee", "glm", "gls", "glsar", "lmer", "logit",
-    "mixedlm", "mnlogit", "model_matrix", "negativebinomial", "ols", "ordinal_gee", "phreg", "poisson", "probit",
-    "quantreg", "rlm", "wls",
+MAIN = "__main__"
+Known = Callable[[ast.expr], object]
+"""Gives the value of an expression where that is known, else None."""
+_RUN_CODE = frozenset({"eval", "exec", "run", "runctx", "timeit", "repeat", "Timer"})
+_READ_NAMES = frozenset({
+    "build_design_matrices", "dmatrices", "dmatrix", "evaluate", "from_formula", "gee", "glm", "gls", "glsar", "logit",
+    "mixedlm", "mnlogit", "model_matrix", "negativebinomial", "ols", "phreg", "poisson", "probit", "quantreg", "rlm",
+    "wls",
 })  # fmt: skip
-_TIMERS = frozenset({"Timer", "repeat", "timeit"})
-_OF_A_TABLE = frozenset({"eval", "evaluate", "query"})
-_OF_SCOPE = frozenset({"globals", "locals", "vars"})
-_OF_A_MODULE = frozenset({"delattr", "getattr", "hasattr", "setattr"})
+_OF_OBJECTS = frozenset({"delattr", "setattr"})
+_BINDS = _OF_OBJECTS | {"setdefault", "update"}
+_JOINS = frozenset({"Path", "PurePath", "join"})
+_NAME = re.compile(r"(?<![.\w])[^\W\d]\w*")
+_AT_NAME = re.compile(r"@\s*([^\W\d]\w*)")
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class TextReading:
-    """What a call reads by its texts.
+    """The names that an expression reads by its texts.
 
     Attributes:
         names: Names it may read.
-        code: Code that it runs in the caller's scope.
-        unknown: What is not known of it, for people; "" when all is.
+        unknown: The call, for people, where its texts are not known; "" when they are.
         used: `globals()`, `__main__` and the like, whose use is explained by this one.
-        binds: Whether it binds names.
+        binds: Whether it may bind names.
     """
 
-    names: set[str] = field(default_factory=set)
-    code: list[str] = field(default_factory=list)
+    names: frozenset[str] = frozenset()
     unknown: str = ""
-    used: list[ast.expr] = field(default_factory=list)
+    used: tuple[ast.expr, ...] = ()
     binds: bool = False
 
 
-def is_scope(node: ast.AST | None, known: Known) -> bool:
-    """Return True for `globals()`, `locals()` and `vars()`, and for the names of the module `__main__`."""
+def reading(node: ast.AST, known: Known) -> TextReading | None:
+    """Return the names that an expression reads by its texts; None for one that is not known to read any."""
+    if isinstance(node, ast.Attribute) and is_main(node.value, known) and node.attr != "__dict__":
+        is_read = isinstance(node.ctx, ast.Load)
+        return TextReading(frozenset({node.attr} if is_read else ()), used=(node.value,), binds=not is_read)
+    parts = _parts(node)
+    scopes = tuple(part for part in parts if is_scope(part, known) or is_main(part, known))
+    if scopes:
+        return _by_scope(node, scopes, parts, known)
+    return _by_call(node, known) if isinstance(node, ast.Call) else None
+
+
+def is_scope(node: ast.AST, known: Known) -> bool:
+    """Tell whether an expression is `globals()`, `locals()`, `vars()`, or the dictionary of the module `__main__`."""
     match node:
-        case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
-            return name in _OF_SCOPE
+        case ast.Call(func=ast.Name(id="globals" | "locals" | "vars"), args=[], keywords=[]):
+            return True
         case ast.Call(func=ast.Name(id="vars"), args=[module]) | ast.Attribute(value=module, attr="__dict__"):
-            return main_module.is_main(module, known)
+            return is_main(module, known)
     return False
 
 
-def in_call(call: ast.Call, known: Known) -> TextReading | None:
-    """What a call reads by its texts; None for a call that is not known to read any."""
-    for rule in (_runs, _times, _of_a_table, _formula, _format, _lookup, _of_main):
-        reading = rule(call, known)
-        if reading is not None:
-            return reading
-    return None
+def is_main(node: ast.AST, known: Known) -> bool:
+    """Tell whether an expression is the module `__main__`, whose names are those of the notebook."""
+    match node:
+        case ast.Subscript(value=ast.Attribute(attr="modules"), slice=name):
+            return _is_name_of_main(name)
+        case ast.Call(func=ast.Attribute(attr="import_module") | ast.Name(id="import_module"), args=[name]):
+            return _is_name_of_main(name)
+        case ast.Name():
+            value = known(node)
+            return looking.is_kind(value, types.ModuleType) and looking.attribute(value, "__name__") == MAIN
+    return False
 
 
-def in_percent(node: ast.BinOp, known: Known) -> TextReading | None:
-    """What `"%(name)s" % globals()` reads."""
-    if not (isinstance(node.op, ast.Mod) and is_scope(node.right, known)):
+def names_of_main(statements: Sequence[ast.stmt]) -> Iterator[str]:
+    """Yield the names that some statements give the module `__main__`."""
+    for node in (node for one in statements for node in ast.walk(one)):
+        match node:
+            case ast.Import(names=aliases):
+                yield from (alias.asname or alias.name for alias in aliases if alias.name == MAIN)
+            case ast.Assign(targets=targets, value=value) if is_main(value, lambda _: None):
+                yield from (target.id for target in targets if isinstance(target, ast.Name))
+
+
+def text_of(node: ast.expr, named: Callable[[str], object], unknown: str | None = None) -> object:
+    """Return the value of a literal, a known name, an item or attribute of one, or of texts and paths put together.
+
+    It is None where the value is not known.
+
+    Args:
+        node: The expression.
+        named: Gives the value of a name.
+        unknown: What stands for an unknown part of a longer text; None makes all of it unknown.
+    """
+    match node:
+        case ast.Constant(value=found):
+            return found
+        case ast.Name(id=name):
+            return named(name)
+        case ast.Subscript(value=owner, slice=ast.Constant(value=key)) | ast.Attribute(value=owner, attr=key):
+            held = text_of(owner, named)
+            held = vars(held) if looking.is_kind(held, type) else held
+            is_plain = type(held) is dict or type(held) is types.MappingProxyType
+            return (held if is_plain else looking.own_attributes(held)).get(key)  # type: ignore[attr-defined]  # a mapping
+    separator, parts = _parts_of_text(node)
+    texts = [_as_text(text_of(part, named, unknown), unknown) for part in parts]
+    return None if None in texts or not texts else separator.join(filter(None, texts))
+
+
+def _parts_of_text(node: ast.expr) -> tuple[str, Sequence[ast.expr]]:
+    """Return the parts that a text or a path is put together of, and what stands between them."""
+    match node:
+        case ast.JoinedStr(values=parts):
+            return "", parts
+        case ast.FormattedValue(value=inner, conversion=-1, format_spec=None):
+            return "", [inner]
+        case ast.BinOp(left=left, op=ast.Add() | ast.Div() as operator, right=right):
+            return "/" if isinstance(operator, ast.Div) else "", [left, right]
+        case ast.Call(func=ast.Attribute(value=owner, attr="joinpath"), args=parts):
+            return "/", [owner, *parts]
+        case ast.Call(args=parts) if called(node) in _JOINS:
+            return "/", parts
+    return "", []
+
+
+def _as_text(value: object, unknown: str | None) -> str | None:
+    return str(value) if looking.is_kind(value, (str, int, float, PurePath)) else unknown
+
+
+def _is_name_of_main(node: ast.AST) -> bool:
+    match node:
+        case ast.Name(id="__name__") | ast.Constant(value="__main__"):
+            return True
+    return False
+
+
+def _parts(node: ast.AST) -> list[ast.expr]:
+    """Return the expressions that an item, a comparison, an operation or a call consists of."""
+    match node:
+        case ast.Subscript(value=owner, slice=key):
+            return [owner, key]
+        case ast.Compare(left=left, comparators=others):
+            return [left, *others]
+        case ast.BinOp(left=left, op=ast.Mod(), right=right):
+            return [left, right]
+        case ast.Call(func=function):
+            owner = function.value if isinstance(function, ast.Attribute) else function
+            inner = owner.args if isinstance(owner, ast.Call) else []  # Template("$name").substitute(globals())
+            return [owner, *inner, *arguments_of(node)]
+    return []
+
+
+def _by_scope(node: ast.AST, scopes: tuple[ast.expr, ...], parts: Sequence[ast.expr], known: Known) -> TextReading:
+    """Read what takes a name, by its text, of all names of the notebook."""
+    is_store = isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load)
+    is_asked = called(node) in _BINDS
+    if is_store or (is_asked and (parts[0] in scopes or called(node) in _OF_OBJECTS)):
+        return TextReading(used=scopes, binds=True)
+    names = frozenset(name for part in parts if part not in scopes for name in _names_in(part, known, _NAME))
+    return TextReading(names, "" if names else ast.unparse(node), scopes, binds=called(node) in _RUN_CODE)
+
+
+def _by_call(call: ast.Call, known: Known) -> TextReading | None:
+    """Read calls that run code or formulas with the caller's names."""
+    kind = _kind_of(call)
+    if not kind:
         return None
-    text = known(node.left)
-    reading = TextReading(used=[node.right])
-    if isinstance(text, str):
-        reading.names.update(percent_names(text))
-    else:
-        reading.unknown = f"the text before % {ast.unparse(node.right)}"
-    return reading
+    given = [*call.args[:1], *keywords_of(call, "expr", "formula", "source")]
+    pattern = _AT_NAME if kind == "query" else _NAME
+    names = frozenset(found for part in given for found in _names_in(part, known, pattern))
+    if kind == "query":
+        return TextReading(names)
+    if kind == "formula":
+        return TextReading(names - _columns(call, known))
+    is_known = all(_is_code(part, known) for part in given)
+    return TextReading(names, "" if is_known else ast.unparse(call), binds=True)
 
 
-def in_subscript(node: ast.Subscript, known: Known) -> TextReading | None:
-    """What `globals()["name"]` reads."""
-    return _key(node.value, node.slice, known) if is_scope(node.value, known) else None
+def _kind_of(call: ast.Call) -> str:
+    """Return what the text of a call is: "code", a "query" of a table, a "formula"; "" for another call."""
+    name = called(call)
+    owner = getattr(getattr(call.func, "value", None), "id", "")
+    is_of_table = isinstance(call.func, ast.Attribute) and owner not in {"pd", "pandas"}
+    if name == "query" or (name == "eval" and is_of_table):
+        return "query"
+    if name in {"eval", "exec"}:
+        return "" if len(call.args) + len(call.keywords) > 1 else "code"  # else it has names of its own
+    if name == "run":
+        return "code" if owner in {"cProfile", "profile"} else ""
+    is_formula = name in _READ_NAMES or keywords_of(call, "formula")
+    return "formula" if is_formula else ""
 
 
-def in_attribute(node: ast.Attribute, known: Known) -> TextReading | None:
-    """Return what `__main__.name` reads."""
-    if node.attr == "__dict__" or not main_module.is_main(node.value, known):
-        return None
-    is_read = isinstance(node.ctx, ast.Load)
-    return TextReading({node.attr} if is_read else set(), used=[node.value], binds=not is_read)
+def _is_code(node: ast.expr, known: Known) -> bool:
+    """Tell whether the text of some code is known, or it is no text."""
+    if isinstance(node, ast.Call) and called(node) == "compile" and node.args:
+        node = node.args[0]
+    value = known(node)
+    return isinstance(value, str) or callable(value)
 
 
-def in_comparison(node: ast.Compare, known: Known) -> TextReading | None:
-    """The name that `"name" in globals()` tests."""
-    if len(node.ops) == 1 and isinstance(node.ops[0], ast.In | ast.NotIn) and is_scope(node.comparators[0], known):
-        return _key(node.comparators[0], node.left, known)
-    return None
+def _columns(call: ast.Call, known: Known) -> set[str]:
+    """Return the names of the columns of the table that a formula is about."""
+    tables = [*call.args[1:2], *keywords_of(call, "data")]
+    columns = looking.attribute(known(tables[0]), "columns") if tables else None
+    return {str(column) for column in columns} if isinstance(columns, Iterable) else set()
 
 
-def _key(scope: ast.expr, key: ast.expr, known: Known) -> TextReading:
-    text = known(key)
-    if isinstance(text, str):
-        return TextReading({text}, used=[scope])
-    return TextReading(unknown=f"{ast.unparse(scope)}[{ast.unparse(key)}]", used=[scope])
-
-
-def _called(call: ast.Call) -> tuple[str, str]:
-    """The name of what is called, and that of what it is an attribute of."""
-    function = call.func
-    if isinstance(function, ast.Attribute):
-        return function.attr, function.value.id if isinstance(function.value, ast.Name) else "?"
-    return (function.id if isinstance(function, ast.Name) else ""), ""
-
-
-def _argument(call: ast.Call, index: int, *names: str) -> ast.expr | None:
-    given = next((keyword.value for keyword in call.keywords if keyword.arg in names), None)
-    return given if given is not None or len(call.args) <= index else call.args[index]
-
-
-def _runs(call: ast.Call, known: Known) -> TextReading | None:
-    """`eval` and `exec`, and the profilers' `run`."""
-    name, owner = _called(call)
-    if not ((name in {"eval", "exec"} and not owner) or (name == "run" and owner in {"cProfile", "profile"})):
-        return None
-    scope = _argument(call, 1, "globals")
-    text = _argument(call, 0, "source", "statement")
-    if scope is not None and not is_scope(scope, known) and name != "run":
-        return TextReading()  # it has names of its own
-    if isinstance(text, ast.Call) and _called(text)[0] == "compile":
-        text = _argument(text, 0, "source")
-    reading = TextReading(used=[scope] if scope is not None else [])
-    _run(reading, text, known, f"{name}({ast.unparse(text) if text else ''})")
-    return reading
-
-
-def _times(call: ast.Call, known: Known) -> TextReading | None:
-    name, owner = _called(call)
-    scope = next((keyword.value for keyword in call.keywords if keyword.arg == "globals"), None)
-    if name not in _TIMERS or owner not in {"", "timeit"} or not is_scope(scope, known):
-        return None
-    reading = TextReading(used=[scope] if scope is not None else [])
-    for index, argument in enumerate(("stmt", "setup")):
-        text = _argument(call, index, argument)
-        if text is not None and not isinstance(text, ast.Lambda):
-            _run(reading, text, known, f"{name}({ast.unparse(text)})")
-    return reading
-
-
-def _run(reading: TextReading, text: ast.expr | None, known: Known, written: str) -> None:
-    code = known(text) if text is not None else None
-    if isinstance(code, str):
-        reading.code.append(code.strip())
-    elif text is not None and not callable(code):
-        reading.unknown = written
-
-
-def _of_a_table(call: ast.Call, known: Known) -> TextReading | None:
-    """`df.query`, `df.eval`, `pd.eval` and `numexpr.evaluate`."""
-    name, owner = _called(call)
-    text = _argument(call, 0, "expr", "ex")
-    if text is None or not owner or name not in _OF_A_TABLE:
-        return None
-    value = _known_parts(text, known) if isinstance(text, ast.JoinedStr) else known(text)
-    if not isinstance(value, str):
-        return None
-    if (name == "eval" and owner in {"pd", "pandas"}) or (name == "evaluate" and owner in {"ne", "numexpr"}):
-        return TextReading(set(identifiers(value.replace("@", " "))))
-    if name in {"eval", "query"}:
-        return TextReading(set(at_names(value)))
-    return None
-
-
-def _formula(call: ast.Call, known: Known) -> TextReading | None:
-    """Formulas of statsmodels and patsy: a name that is no column of the data is the caller's."""
-    name, _ = _called(call)
-    named = [keyword.value for keyword in call.keywords if "formula" in (keyword.arg or "")]
-    if name not in _FORMULAS and not named:
-        return None
-    texts = [known(part) for part in (*call.args, *named)]
-    formulas = [text for text in texts if isinstance(text, str) and ("~" in text or name.startswith("dmatri"))]
-    if not formulas:
-        return None
-    data = _argument(call, 1, "data")
-    found = set[str]().union(*map(identifiers, formulas))
-    return TextReading(found - _columns(known(data) if data is not None else None))
-
-
-def _columns(data: object) -> set[str]:
-    """The names of a table's columns; empty for what is no table."""
-    try:
-        return {str(column) for column in getattr(data, "columns", ())}
-    except Exception:  # noqa: BLE001 - whatever the user's object has under this name
-        return set()
-
-
-def _format(call: ast.Call, known: Known) -> TextReading | None:
-    """`"{name}".format(**globals())`, `.format_map(globals())` and `Template("$name").substitute(globals())`."""
-    named = [keyword.value for keyword in call.keywords]
-    scopes = [part for part in (*call.args, *named) if is_scope(part, known)]
-    if not scopes or not isinstance(call.func, ast.Attribute):
-        return None
-    owner = call.func.value
-    method = call.func.attr
-    reading = TextReading(used=scopes)
-    if method in {"format", "format_map"}:
-        text = known(owner)
-        find = format_fields
-    elif method in {"safe_substitute", "substitute"} and isinstance(owner, ast.Call) and owner.args:
-        text = known(owner.args[0])
-        find = template_placeholders
-    else:
-        return None
-    if isinstance(text, str):
-        reading.names.update(find(text))
-    else:
-        reading.unknown = f"{ast.unparse(owner)}.{method}(...)"
-    return reading
-
-
-def _lookup(call: ast.Call, known: Known) -> TextReading | None:
-    """`globals().get("name")`; what only binds names reads none."""
-    if not (isinstance(call.func, ast.Attribute) and is_scope(call.func.value, known)):
-        return None
-    if call.func.attr in {"setdefault", "update"}:
-        return TextReading(used=[call.func.value], binds=True)
-    if call.func.attr in {"get", "pop", "__getitem__"} and call.args:
-        return _key(call.func.value, call.args[0], known)
-    return None
-
-
-def _of_main(call: ast.Call, known: Known) -> TextReading | None:
-    """Read `getattr(__main__, "name")` and its like."""
-    name, owner = _called(call)
-    if owner or name not in _OF_A_MODULE or len(call.args) < 2 or not main_module.is_main(call.args[0], known):
-        return None
-    module, key = call.args[:2]
-    if name not in {"getattr", "hasattr"}:
-        return TextReading(used=[module], binds=True)
-    text = known(key)
-    if isinstance(text, str):
-        return TextReading({text}, used=[module])
-    return TextReading(unknown=ast.unparse(call), used=[module])
-
-
-def _known_parts(node: ast.JoinedStr, known: Known) -> str:
-    """The text of an f-string without what is not known of it: a number, most likely."""
-    parts = [known(part) for part in node.values]
-    return "".join(part if isinstance(part, str) else " " for part in parts)
+def _names_in(node: ast.expr, known: Known, pattern: re.Pattern[str]) -> Iterator[str]:
+    """Yield the names in the texts that an expression holds, as far as these are known."""
+    for part in ast.walk(node):
+        value = known(part) if isinstance(part, ast.expr) else None
+        if isinstance(value, str):
+            yield from pattern.findall(value)

@@ -1,1 +1,1 @@
-"""How values travel: one pickle per group of names that share memory or objects."""
+"""The travel of values: all in one pickle, so that what names share they share in a trial."""

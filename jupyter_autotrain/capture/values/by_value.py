@@ -1,4 +1,4 @@
-"""How the notebook's classes and functions are pickled by value: as they are, and without running anything.
+"""The pickling of the notebook's classes and functions by value: as they are, and without running anything.
 
 cloudpickle makes a class by calling its metaclass, which runs the hooks that ran when the notebook made it. A registry
 would then hold its classes twice. The functions below run in the trial, where this package may be missing, so that
@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from types import FunctionType, GetSetDescriptorType, MemberDescriptorType
 from typing import Any, is_typeddict
 
 from cloudpickle import cloudpickle
 
-from jupyter_autotrain.capture.values.array_layout import ReducedValue
+from jupyter_autotrain.capture.values.arrays import ReducedValue
+
+_SLOTS = (GetSetDescriptorType, MemberDescriptorType)
 
 
 def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> tuple[object, ...]:
-    """How to make a class again without its hooks, with all attributes of its own.
+    """Return the form that makes a class again without its hooks, with all attributes of its own.
 
     Args:
         cls: The class.
@@ -32,16 +34,21 @@ def class_reduced(cls: type, reduced: tuple[Any, ...], home: str) -> tuple[objec
     generic = vars(cls).get("__pydantic_generic_metadata__") or {}
     if generic.get("origin"):  # a model with its parameters filled in
         return operator.getitem, (generic["origin"], generic["args"])
+    own = dict(vars(cls))
     state, slots = reduced[2]
-    hidden = (GetSetDescriptorType, MemberDescriptorType)
-    own = {name: value for name, value in vars(cls).items() if not isinstance(value, hidden)}
-    registered = {"_abc_impl": state["_abc_impl"]} if "_abc_impl" in state else {}
-    full = {name: value for name, value in own.items() if name != "_abc_impl"} | registered
+    full = {name: value for name, value in own.items() if not isinstance(value, _SLOTS)}
+    if "_abc_impl" in own:
+        full["_abc_impl"] = state["_abc_impl"]
     _, name, _, kwargs, tracker, _ = cloudpickle._class_getnewargs(cls)  # noqa: SLF001 - it has no public name
     kwargs = {**kwargs, "__qualname__": cls.__qualname__}
     kwargs |= {name: own[name] for name in ("__slots__", "__orig_bases__") if name in own}
-    makers = [base for base in type(cls).__mro__ if base.__module__ != home and "__new__" in vars(base)]
-    return make_class, (type(cls), makers[0], name, cls.__bases__, kwargs, tracker), (full, slots), *reduced[3:]
+    arguments = (type(cls), _maker(type(cls), home), name, cls.__bases__, kwargs, tracker)
+    return make_class, arguments, (full, slots), *reduced[3:]
+
+
+def _maker(meta: type, home: str) -> type:
+    """Return the first metaclass that makes classes and is not the notebook's."""
+    return next(base for base in meta.__mro__ if base.__module__ != home and "__new__" in vars(base))
 
 
 def make_class(
@@ -63,7 +70,10 @@ def make_class(
 
 
 def function_reduced(value: object, home: str) -> ReducedValue:
-    """How to make a caching or dispatching function of the notebook again; None for any other."""
+    """Return the form that makes a caching or dispatching function again.
+
+    It is None for any other function, and for one that is not the notebook's.
+    """
     if getattr(value, "__module__", None) != home:
         return None
     if isinstance(value, functools._lru_cache_wrapper):  # noqa: SLF001 - it has no public name
@@ -77,12 +87,21 @@ def function_reduced(value: object, home: str) -> ReducedValue:
 
 
 def has_cached(value: object) -> bool:
-    """True for a function that remembers results of earlier calls."""
+    """Tell whether a function remembers results of earlier calls."""
     return type(value) is CACHED and value.cache_info().currsize > 0
 
 
+def cached_in(path: str, value: object) -> Iterator[str]:
+    """Yield the functions among a definition and its attributes that remember earlier results."""
+    if has_cached(value):
+        yield path
+    for name, part in vars(value).items() if isinstance(value, type) else ():
+        if has_cached(part):
+            yield f"{path}.{name}"
+
+
 def make_cached(function: Callable[..., object], size: int | None, typed: bool) -> object:
-    """A function with an empty cache."""
+    """Return a function with an empty cache."""
     return functools.lru_cache(size, typed)(function)
 
 

@@ -1,4 +1,4 @@
-"""How instances are pickled that would lose something on pickle's own way, or fail when they are made again."""
+"""The pickling of instances that would lose something on pickle's own way, or fail when they are made again."""
 
 from __future__ import annotations
 
@@ -18,18 +18,20 @@ from cloudpickle import cloudpickle
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.installed import file_of
 from jupyter_autotrain.capture.values import unpicklable
-from jupyter_autotrain.capture.values.array_layout import ReducedValue
-from jupyter_autotrain.capture.values.embedded import Embedded
+from jupyter_autotrain.capture.values.arrays import ReducedValue
+from jupyter_autotrain.capture.values.standins import rebuilding
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
-_FILL = Embedded("fill")
+_FILL = rebuilding("fill")
 _PROTOCOL = 5
 _OWN_WAYS = ("__getstate__", "__reduce__", "__reduce_ex__")
 _COMPARED = (bool, int, float, complex, str, bytes, list, tuple, dict, set, frozenset)
 
 
 def reducer_of(kind: type, home: str) -> Callable[[Any, str], ReducedValue] | None:
-    """Return what pickles the instances of a class, given one and `home`; None where pickle's own way will do.
+    """Return the pickling of a class's instances, given one and `home`.
+
+    It is None where pickle's own way will do.
 
     Args:
         kind: The class.
@@ -162,7 +164,9 @@ def _classes(owner: object) -> tuple[type, ...]:
 
 
 def _method(method: types.MethodType, home: str) -> ReducedValue:
-    """A bound method of a library's class, by its name where its object still has it under that name.
+    """Return a bound method of a library's class by its name.
+
+    The object must still have it under that name.
 
     A class of the notebook may itself be in the making when its methods are.
     """
@@ -195,11 +199,10 @@ def _cell(cell: types.CellType, _home: str) -> ReducedValue:
 
 
 def _view(make: Callable[..., object]) -> Callable[[object, str], ReducedValue]:
-    """Pickle what shows a dictionary as it is at any time, together with that dictionary."""
+    """Pickle a view of a dictionary, together with that dictionary."""
     return lambda view, _home: (make, tuple(gc.get_referents(view)))
 
 
-_ORDERED = OrderedDict[str, str]()
 _BY_TYPE: Mapping[type, Callable[[Any, str], ReducedValue]] = {
     types.CellType: _cell,
     types.MethodType: _method,

@@ -1,4 +1,4 @@
-"""The pickler: definitions by reference into the script, arrays upon shared memory, all else as cloudpickle does it."""
+"""The pickler: definitions by reference into the script, arrays and tensors whole, all else as cloudpickle does it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ import sys
 import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import EnumType
 from operator import attrgetter
-from pickle import PickleBuffer
 
 import cloudpickle
 
 from jupyter_autotrain.capture import looking
+from jupyter_autotrain.capture.definitions.unchanged import set_on_members
 from jupyter_autotrain.capture.syntax.codes import code_names, has_globals
 from jupyter_autotrain.capture.values import instances, unpicklable
-from jupyter_autotrain.capture.values.array_layout import ArrayLayout, LaterError, ReducedValue
-from jupyter_autotrain.capture.values.arrays import reduce_array
+from jupyter_autotrain.capture.values.arrays import (
+    ReducedValue,
+    mapped_file,
+    reduce_array,
+    reduce_table_part,
+    set_on_table,
+)
 from jupyter_autotrain.capture.values.by_value import (
     CACHED,
     TRAVELS,
@@ -25,123 +30,103 @@ from jupyter_autotrain.capture.values.by_value import (
     function_reduced,
     has_cached,
 )
-from jupyter_autotrain.capture.values.embedded import EMBEDDED
-from jupyter_autotrain.capture.values.memory import ArrayMemory
+from jupyter_autotrain.capture.values.standins import Call
 from jupyter_autotrain.capture.values.stream import PickleStream
-from jupyter_autotrain.capture.values.tables import reduce_table_part, set_on_table
-from jupyter_autotrain.capture.values.tensors import reduce_torch
+from jupyter_autotrain.capture.values.tensors import is_plain, reduce_torch
 from jupyter_autotrain.capture.values.unpicklable import UnpicklableError
 
 _PROTOCOL = 5
-_NEVER_SHARED = (
-    int, float, complex, str, bytes, range, tuple, frozenset, type(None), type(Ellipsis), type(NotImplemented),
-    types.ModuleType, types.BuiltinFunctionType, types.CodeType, Enum, PickleBuffer, *EMBEDDED,
-)  # fmt: skip
-
 _ONCE_A_PROCESS = (("random", "_inst"), ("numpy.random.mtrand", "_rand"), ("torch", "default_generator"))
 """The global random generators: (module, name)."""
 _DEFINITIONS = (type, types.FunctionType)
-Reducer = Callable[[object, ArrayLayout], ReducedValue]
+Reducer = Callable[[object], ReducedValue]
 
 
-@dataclass(frozen=True, slots=True)
-class PickleContext:
-    """What pickles refer to.
+@dataclass(slots=True)
+class Pickled:
+    """The part of the pickle that one name has, noted while it is written.
 
     Attributes:
-        namespace: The notebook's globals.
-        in_script: Gives the name under which the script defines this very function or class, or None.
-        memory: The memory of all arrays of the capture.
+        chunks: Its bytes.
+        refers: Names of the script's own functions and classes that must exist before it is read.
+        uses: Globals that functions inside it read when they are called.
+        modules: Modules that classes and functions inside it are imported from.
+        arrays: Its arrays and tensors.
+        copies: In which way something in it is only a copy of what is here.
+        emptied: Functions whose cached results stay here.
+        left_out: Attributes of instances that stay here.
+        codes: The code of functions inside it.
     """
 
-    namespace: Mapping[str, object]
-    in_script: Callable[[object], str | None]
-    memory: ArrayMemory = field(default_factory=ArrayMemory)
+    chunks: tuple[bytes, ...] = ()
+    refers: set[str] = field(default_factory=set)
+    uses: set[str] = field(default_factory=set)
+    modules: set[str] = field(default_factory=set)
+    arrays: list[object] = field(default_factory=list)
+    copies: list[str] = field(default_factory=list)
+    emptied: set[str] = field(default_factory=set)
+    left_out: set[str] = field(default_factory=set)
+    codes: set[types.CodeType] = field(default_factory=set)
+
+    @property
+    def content(self) -> bytes:
+        """All its bytes."""
+        return b"".join(self.chunks)
 
 
-class _Module:
-    """Pickles as a module of the process that reads it.
-
-    Args:
-        name: Its name.
-    """
-
-    def __init__(self, name: str = "__main__") -> None:
-        self._name = name
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return importlib.import_module, (self._name,)
-
-
-class _MainGlobals:
-    """Pickles as the globals of `__main__`, so that functions see the script's names and not copies."""
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return vars, (_Module(),)
+_MAIN = Call(importlib.import_module, "__main__")
+_MAIN_GLOBALS = Call(vars, _MAIN)
+"""The globals of `__main__`, so that functions see the script's names and not copies."""
 
 
 class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no types
-    """Pickles one value, and notes what it refers to.
+    """A pickler of values, which notes the objects they refer to.
 
     Args:
         stream: Where to write.
-        context: What the pickle refers to.
-        layout: Finds the memory of its arrays.
+        namespace: The notebook's globals.
+        in_script: Gives the name under which the script defines this very function or class, or None.
     """
 
-    def __init__(self, stream: PickleStream, context: PickleContext, layout: ArrayLayout) -> None:
+    def __init__(
+        self, stream: PickleStream, namespace: Mapping[str, object], in_script: Callable[[object], str | None]
+    ) -> None:
         super().__init__(stream, protocol=_PROTOCOL)
-        self.layout = layout
-        self._namespace = context.namespace
-        self._in_script = context.in_script
+        self._notes = Pickled()
+        self._namespace = namespace
+        self._in_script = in_script
         self._home = str(self._namespace.get("__name__"))
-        self.refers = set[str]()
-        self.uses = set[str]()
-        self.modules = set[str]()
-        self.emptied = set[str]()
-        self.left_out = set[str]()
-        self.codes = set[types.CodeType]()
         module = sys.modules.get(self._home)
-        main = _MainGlobals()
-        self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = main
+        self.globals_ref[id(self._namespace)] = self.globals_ref[id(getattr(module, "__dict__", None))] = _MAIN_GLOBALS
         loaded = [(sys.modules[owner], name) for owner, name in _ONCE_A_PROCESS if owner in sys.modules]
         self._once = {id(getattr(owner, name, None)): (owner.__name__, name) for owner, name in loaded}
         self._ordinary = set[type]()
         self._reducers: dict[type, Reducer] = {}
 
     def kept(self) -> Iterator[object]:
-        """Every object that has an identity of its own in the pickle."""
+        """Yield every object that has an identity of its own in the pickle."""
         return (value for _, value in self.memo.copy().values())
 
-    def shareable(self) -> list[int]:
-        """The identities of those that can be shared with another name so that it makes a difference."""
-        can_change: dict[type, bool] = {}
-        found = list(self.layout.roots)
-        for key, (_, value) in self.memo.copy().items():
-            kind = type(value)
-            if kind not in can_change:
-                can_change[kind] = not (issubclass(kind, _NEVER_SHARED) or kind.__name__.endswith("DType"))
-            if can_change[kind] and not (issubclass(kind, _DEFINITIONS) and self._is_global(value)):
-                found.append(key)
-        return found
-
-    def _is_global(self, value: object) -> bool:
-        return looking.attribute(value, "__module__") != self._home or self._in_script(value) is not None
+    def take_notes(self) -> Pickled:
+        """Return the notes on what was pickled since the last call."""
+        notes = self._notes
+        self._notes = Pickled()
+        return notes
 
     def reducer_override(self, value: object) -> object:
-        """Refer to what the script defines, refuse what cannot travel; give functions the script's globals."""
+        """Refer to definitions of the script, refuse values that cannot travel; give functions the script's globals."""
         kind = type(value)
         if (place := self._once.get(id(value))) is not None:
-            return attrgetter(place[1]), (_Module(place[0]),)
+            return attrgetter(place[1]), (Call(importlib.import_module, place[0]),)
         if kind in self._ordinary:
             return NotImplemented
         is_definition = issubclass(kind, _DEFINITIONS)
         if is_definition or callable(value):
             name = self._in_script(value)
             if name is not None:
-                self.refers.add(name.partition(".")[0])
-                return attrgetter(name), (_Module(),)
-            self.modules.add(str(looking.attribute(value, "__module__", "")))
+                self._notes.refers.add(name.partition(".")[0])
+                return attrgetter(name), (_MAIN,)
+            self._notes.modules.add(str(looking.attribute(value, "__module__", "")))
         if is_definition:
             return self._definition(value)
         return self._instance(value, kind)
@@ -152,7 +137,7 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         if reducer in {None, reduce_torch} and (why := unpicklable.reason(value)):
             raise UnpicklableError(f"it holds {why}")
         if kind is CACHED and (special := function_reduced(value, self._home)) is not None:
-            self.emptied.update(
+            self._notes.emptied.update(
                 {str(looking.attribute(value, "__qualname__", kind.__name__))} if has_cached(value) else ()
             )
             return special
@@ -160,22 +145,39 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
             reducer = self._reducers[kind] = _reducer(kind, self._home)
         if reducer is _by_pickle and not callable(value):
             self._ordinary.add(kind)
-        try:
-            reduced = reducer(value, self.layout)
-        except LaterError:
-            return bytearray, ()
-        names = set_on_table(value) if reducer is reduce_table_part else []
+        self._note_memory(value, reducer)
+        reduced = reducer(value)
+        self._note_left_out(value, reduced, set_on_table(value) if reducer is reduce_table_part else [])
+        return NotImplemented if reduced is None else reduced
+
+    def _note_left_out(self, value: object, reduced: ReducedValue, names: list[str]) -> None:
         if reduced is not None:
             names += instances.left_out(value, reduced, self._home)
         if names:
-            self.left_out.add(f"{', '.join(names)} of {kind.__name__}, which its class does not pickle as it is")
-        return NotImplemented if reduced is None else reduced
+            kind = type(value).__name__
+            self._notes.left_out.add(f"{', '.join(names)} of {kind}, which its class does not pickle as it is")
+
+    def _note_memory(self, value: object, reducer: Reducer) -> None:
+        """Note the memory of an array: other values in that memory are copies of their own in a trial."""
+        if reducer is reduce_array:
+            self._notes.arrays.append(value)
+            self._notes.copies += mapped_file(value)
+        elif reducer is reduce_torch and is_plain(value, sys.modules["torch"]):
+            self._notes.arrays.append(value)
+            if looking.attribute(value, "is_inference", bool)():  # type: ignore[operator]  # a method
+                self._notes.copies.append(
+                    "holds what torch computed in inference mode; in a trial it is as any other tensor"
+                )
+        elif isinstance(value, BaseException) and value.__traceback__ is not None:
+            self._notes.left_out.add(f"__traceback__ of {type(value).__name__}, which no process can hand to another,")
 
     def _definition(self, value: object) -> object:
         if any(value is own for own in TRAVELS):
             return self._dynamic_function_reduce(value)
         if (special := function_reduced(value, self._home)) is not None:
             return special
+        if isinstance(value, EnumType):
+            self._notes.left_out.update(f"{path}, which was set later," for path in set_on_members(value))
         reduced = super().reducer_override(value)
         if isinstance(value, type) and isinstance(reduced, tuple) and len(reduced) > 3:
             return class_reduced(value, reduced, self._home)
@@ -187,15 +189,15 @@ class ValuePickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle ha
         if not isinstance(reduced, tuple) or len(reduced) < 3:
             return reduced
         make, arguments, (state, slots), *rest = reduced
-        self.codes.add(function.__code__)
-        self.uses.update(code_names(function.__code__) & set(self._namespace))
+        self._notes.codes.add(function.__code__)
+        self._notes.uses.update(code_names(function.__code__) & set(self._namespace))
         # The very cells go along, so that functions of one factory still share their variables.
         arguments = (*arguments[:-1], function.__closure__)
         return make, arguments, (state, {**slots, "__globals__": {}, "__closure__": None}), *rest
 
 
 def _reducer(kind: type, home: str) -> Reducer:
-    """How values of a class are pickled."""
+    """Return the way in which values of a class are pickled."""
     numpy = sys.modules.get("numpy")
     torch = sys.modules.get("torch")
     if numpy is not None and issubclass(kind, numpy.ndarray):
@@ -205,10 +207,10 @@ def _reducer(kind: type, home: str) -> Reducer:
     if looking.module_of(kind).partition(".")[0] == "pandas":
         return reduce_table_part
     alone = instances.reducer_of(kind, home)
-    return _by_pickle if alone is None else lambda value, _: alone(value, home)
+    return _by_pickle if alone is None else lambda value: alone(value, home)
 
 
-def _by_pickle(_value: object, _places: ArrayLayout) -> ReducedValue:
+def _by_pickle(_value: object) -> ReducedValue:
     return None
 
 

@@ -1,4 +1,4 @@
-"""Makes arrays, tensors and tables again, in a trial, upon memory that they share.
+"""The making of arrays, tensors and instances again, in a trial.
 
 The text of this file travels inside the pickles that need it, so that it runs where nothing of jupyter_autotrain is
 installed. Standard library only; NumPy, torch and pandas are there when a pickle holds something of theirs.
@@ -6,27 +6,17 @@ installed. Standard library only; NumPy, torch and pandas are there when a pickl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 
-def array(buffer: Any, kind: type, layout: tuple[Any, ...], writeable: bool) -> Any:  # noqa: ANN401 - any array
-    """An array upon a buffer."""
-    numpy: Any = import_module("numpy")
-
-    dtype, shape, strides, offset = layout
-    made = numpy.ndarray(shape, dtype, buffer, offset, strides)
-    if kind is not numpy.ndarray:
-        made = made.view(kind)
-    if not writeable:
-        made.flags.writeable = False
-    return made
-
-
-def set_attributes(made: Any, attributes: Mapping[str, object]) -> None:  # noqa: ANN401 - any array
-    """Give an array of a subclass its attributes."""
-    made.__dict__.update(attributes)
+def finish_array(made: Any, state: tuple[Any, ...]) -> None:  # noqa: ANN401 - any array
+    """Give an array its content, its attributes, and whether it can be written to."""
+    content, attributes, writeable = state
+    made.__setstate__(content)
+    if attributes:
+        made.__dict__.update(attributes)
+    made.flags.writeable = writeable
 
 
 def fill(made: Any, state: Any) -> None:  # noqa: ANN401 - any instance
@@ -41,30 +31,29 @@ def fill(made: Any, state: Any) -> None:  # noqa: ANN401 - any instance
         object.__setattr__(made, name, value)
 
 
-def storage(buffer: Any, offset: int, size_bytes: int, own: bool, shared: bool) -> Any:  # noqa: ANN401 - any buffer
-    """A torch storage upon a buffer; `own` gives it memory of its own, `shared` one that other processes see."""
+def storage(content: Any, shared: bool) -> Any:  # noqa: ANN401 - any buffer
+    """Return a torch storage with this content; `shared` gives it memory that other processes see."""
     torch: Any = import_module("torch")
 
-    if not size_bytes:
+    if not memoryview(content).nbytes:
         return torch.UntypedStorage(0)
-    made = torch.frombuffer(buffer, dtype=torch.uint8, offset=offset, count=size_bytes).untyped_storage()
-    made = made.clone() if own else made
+    made = torch.frombuffer(content, dtype=torch.uint8).untyped_storage().clone()
     return made.share_memory_() if shared else made
 
 
 def typed_storage(untyped: Any, dtype: Any) -> Any:  # noqa: ANN401 - any storage
-    """A storage of one data type."""
+    """Return a storage of one data type."""
     torch: Any = import_module("torch")
 
     return torch.storage.TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
 
 
-def tensor(memory: Any, layout: tuple[Any, ...], requires_grad: bool, is_parameter: bool) -> Any:  # noqa: ANN401 - any storage
-    """A tensor upon a storage."""
+def tensor(content: Any, layout: tuple[Any, ...], requires_grad: bool, is_parameter: bool) -> Any:  # noqa: ANN401 - any buffer
+    """Return a tensor with this content."""
     torch: Any = import_module("torch")
 
-    dtype, offset, shape, strides = layout
-    made = torch.empty(0, dtype=dtype, device="cpu").set_(memory, offset, shape, strides)
+    dtype, shape, strides, shared = layout
+    made = torch.empty(0, dtype=dtype, device="cpu").set_(storage(content, shared), 0, shape, strides)
     if is_parameter:
         return torch.nn.Parameter(made, requires_grad)
     return made.requires_grad_(requires_grad)
@@ -102,7 +91,7 @@ def finish_module(made: Any, state: tuple[Any, int, Any]) -> None:  # noqa: ANN4
 
 
 def computed(hook: Any, module: Any) -> Any:  # noqa: ANN401 - any hook
-    """The weight that a hook of torch computes; without the step that it takes in training."""
+    """Return the weight that a hook of torch computes, without the step that it takes in training."""
     if hasattr(hook, "apply_mask"):
         return hook.apply_mask(module)
     return hook.compute_weight(module, False) if hasattr(hook, "n_power_iterations") else hook.compute_weight(module)
@@ -126,18 +115,13 @@ def finish_optimizer(made: Any, state: tuple[Any, int, bool]) -> None:  # noqa: 
 
 
 def block(values: Any, place: tuple[Any, int], references: Any) -> Any:  # noqa: ANN401 - any values
-    """A block of a table; what refers to the same values is known, so that writing copies as before."""
+    """Return a block of a table.
+
+    It knows the blocks that refer to the same values, so that writing copies as before.
+    """
     internals: Any = import_module("pandas._libs.internals")
 
     made = internals._unpickle_block(values, *place)  # noqa: SLF001 - pandas unpickles its blocks by it
     made.refs = references
     references.add_reference(made)
     return made
-
-
-def object_view(root: Any, layout: tuple[Any, ...]) -> Any:  # noqa: ANN401 - any array
-    """A view of an array of objects."""
-    numpy: Any = import_module("numpy")
-
-    shape, strides, offset = layout
-    return numpy.ndarray(shape, root.dtype, root, offset, strides)

@@ -1,4 +1,4 @@
-"""Where pickles are written: every byte is counted, nothing is kept beyond the limit."""
+"""The stream that pickles are written to: every byte is counted, nothing is kept beyond the limit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PAUSE_S = 0.1
 
 
 class LimitError(Exception):
-    """More bytes than may travel.
+    """An excess of bytes over those that may travel.
 
     Args:
         size_bytes: How many bytes there are, as far as that is known.
@@ -32,7 +32,6 @@ class ByteBudget:
     def __init__(self, limit_bytes: int, progress: Callable[[int], object] | None = None) -> None:
         self.limit_bytes = limit_bytes
         self._progress = progress
-        self.kept_bytes = 0
         self._written_bytes = 0
         self._told_s = time.monotonic()
 
@@ -78,10 +77,14 @@ class PickleStream:
         Raises:
             LimitError: They may not.
         """
-        kept_bytes = 0 if self._counts_only else self._budget.kept_bytes
-        if kept_bytes + self.size_bytes + size_bytes > self._budget.limit_bytes:
+        if self.size_bytes + size_bytes > self._budget.limit_bytes:
             raise LimitError(self.size_bytes + size_bytes)
 
-    def content(self) -> bytes:
-        """All that was written."""
-        return b"".join(self._chunks)
+    @property
+    def count(self) -> int:
+        """The number of pieces that were written."""
+        return len(self._chunks)
+
+    def chunks_since(self, count: int) -> tuple[bytes, ...]:
+        """Return the pieces that were written after the first ones."""
+        return tuple(self._chunks[count:])

@@ -1,4 +1,4 @@
-"""What cannot travel to another process: why, and where in a value it is."""
+"""The parts of a value that cannot travel to another process: the reason, and the place in the value."""
 
 from __future__ import annotations
 
@@ -13,13 +13,12 @@ import tempfile
 import threading
 import types
 import weakref
-from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
 from jupyter_autotrain.capture import looking
-from jupyter_autotrain.capture.values import autograd
 
+COMPUTED = "a tensor that autograd computed"
 _SEEN_AT_MOST = 20_000
 _DEPTH = 6
 _OF_A_MODULE = {"_parameters", "_buffers", "_modules"}
@@ -28,8 +27,7 @@ _KINDS: tuple[tuple[tuple[type, ...], str], ...] = (
     ((io.IOBase, tempfile._TemporaryFileWrapper), "an open file"),  # noqa: SLF001 - it has no public name
     ((types.GeneratorType, types.AsyncGeneratorType), "a generator: it can be neither copied nor started again"),
     ((types.CoroutineType, asyncio.Future), "a running asynchronous task"),
-    ((type(threading.Lock()), type(threading.RLock()), threading.Condition, threading.Semaphore, threading.Event,
-      threading.Barrier), "a lock"),
+    (looking.LOCKS, "a lock"),
     ((threading.Thread,), "a running thread"),
     ((threading.local,), "data of one thread"),
     ((ctypes.Array,), "an array of ctypes"),
@@ -63,7 +61,10 @@ class UnpicklableError(Exception):
 
 
 def reason(value: object) -> str:
-    """Why this very object cannot travel; "" when it can, as far as one can see from outside."""
+    """Return the reason why this very object cannot travel.
+
+    It is "" when it can, as far as one can see from outside.
+    """
     module = looking.module_of(type(value))
     if looking.is_kind(value, (type, *_IN_MEMORY)) or module in _LINES_OF_A_SHELL:
         return ""
@@ -77,22 +78,45 @@ def reason(value: object) -> str:
 
 
 def find(name: str, value: object) -> Iterator[tuple[str, str]]:
-    """Everything inside a value that cannot travel: (how to reach it, such as `cfg['log']`, why not)."""
-    queue: deque[tuple[str, object, int]] = deque([(name, value, 0)])
-    seen: set[int] = set()
-    while queue and len(seen) < _SEEN_AT_MOST:
-        path, item, depth = queue.popleft()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
+    """Yield everything inside a value that cannot travel, with the reason.
+
+    Each comes with the way to reach it, such as `cfg['log']`.
+    """
+    todo = [(name, value, 0)]
+    for path, item, depth in _walk(todo):
         if why := reason(item):
             yield path, why
         elif depth < _DEPTH:
-            queue.extend((path + step, inner, depth + 1) for step, inner in parts(item))
+            todo.extend((path + step, inner, depth + 1) for step, inner in parts(item))
+
+
+def name_in(path: str) -> str:
+    """Return the variable that a way such as `cfg['log']` begins with."""
+    return path.partition("[")[0].partition(".")[0]
+
+
+def inside(value: object) -> Iterator[object]:
+    """Yield a value and what is inside it."""
+    todo = [("", value, 0)]
+    for _, item, depth in _walk(todo):
+        yield item
+        todo.extend(("", inner, depth + 1) for _, inner in parts(item))
+
+
+def _walk(todo: list[tuple[str, object, int]]) -> Iterator[tuple[str, object, int]]:
+    """Yield the entries of a list that grows meanwhile, each object once."""
+    seen: set[int] = set()
+    for entry in todo:
+        if id(entry[1]) not in seen and len(seen) < _SEEN_AT_MOST:
+            seen.add(id(entry[1]))
+            yield entry
 
 
 def parts(value: object) -> Iterator[tuple[str, object]]:
-    """What a container or an instance holds: (the step to it, the object). Numbers and text hold nothing."""
+    """Yield the parts of a container or an instance, each as (the step to it, the object).
+
+    Numbers and text have none.
+    """
     for key, item in islice(looking.items(value), _SEEN_AT_MOST):
         yield f"[{key!r}]" if isinstance(key, str | int | float) else f"[a {type(key).__name__}]", item
     for index, item in enumerate(islice(looking.elements(value), _SEEN_AT_MOST)):
@@ -104,7 +128,10 @@ def parts(value: object) -> Iterator[tuple[str, object]]:
 
 
 def _attribute(name: str, item: object) -> Iterator[tuple[str, object]]:
-    """An attribute; those that a torch module keeps in dictionaries by the names that people write."""
+    """Yield an attribute.
+
+    Those that a torch module keeps in dictionaries come by the names that people write.
+    """
     if name in _OF_A_MODULE and isinstance(item, dict):
         yield from ((f".{key}", inner) for key, inner in item.items())
     else:
@@ -112,7 +139,10 @@ def _attribute(name: str, item: object) -> Iterator[tuple[str, object]]:
 
 
 def _pickles_itself(value: object) -> bool:
-    """True for objects that leave out on purpose what cannot travel, such as a logger or a queue with its lock."""
+    """Tell whether an object leaves out on purpose the parts of it that cannot travel.
+
+    A logger, or a queue with its lock, does so.
+    """
     methods = [getattr(type(value), name, None) for name in ("__getstate__", "__reduce__")]
     # Compared by identity: a compiled method may have no hash.
     own = [method for method in methods if method is not object.__getstate__ and method is not object.__reduce__]
@@ -120,13 +150,13 @@ def _pickles_itself(value: object) -> bool:
 
 
 def _elsewhere(value: object) -> str:
-    """Why a tensor cannot travel: it lives elsewhere, or has a graph."""
+    """Return the reason why a tensor cannot travel: it lives elsewhere, or has a graph."""
     torch = sys.modules.get("torch")
     if torch is None or not looking.is_kind(value, torch.Tensor):
         return ""
     assert isinstance(value, torch.Tensor)
     if value.device.type == "cpu":
-        return autograd.reason(value)
+        return f"{COMPUTED}, whose graph cannot travel" if value.grad_fn is not None else ""
     if value.device.type == "meta":
         return "a tensor without data (device meta)"
     return f"a tensor on {value.device}: take .cpu() of it"

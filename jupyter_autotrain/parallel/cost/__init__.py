@@ -1,1 +1,1 @@
-"""What every choice costs on a cluster: compute, collectives, states, activations, pipelines. Decides nothing."""
+"""Costs of every choice on a cluster: compute, collectives, states, activations, pipelines. Decides nothing."""

@@ -1,4 +1,4 @@
-"""Which bytes are kept for the backward pass, the op that they count for, and what each recompute mode drops.
+"""Bytes kept for the backward pass, the op that they count for, and what each recompute mode drops.
 
 A saved tensor is charged once, on the edge from its producer to the first op that saves it, in the smaller of the two
 layouts: a consumer that gathers a split tensor keeps the slice and gathers again (Korthikanti et al. 2022, section
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import (
@@ -29,7 +30,7 @@ _FOLLOWERS = frozenset({Family.ELEMENTWISE, Family.NORM, Family.DROPOUT, Family.
 
 @dataclass(frozen=True, slots=True)
 class GraphAnalysis:
-    """What the cost model needs to know of a graph, whatever the mesh.
+    """Facts of a graph that the cost model needs, whatever the mesh.
 
     Attributes:
         edge_shares: (tensor, consumer) → shares, charged in the smaller layout of producer and consumer.
@@ -87,13 +88,12 @@ def _attention_core(graph: OpGraph) -> frozenset[int]:
     """Attention ops; or products without parameters and what lies between them (scores, softmax, dropout)."""
     core: set[int] = set()
     for op in graph.ops:
-        bare = False
-        follows = False
+        inside = op.family is Family.ATTENTION
         if op.family is Family.MATMUL:
-            bare = not any(graph.tensors[x.tensor].kind is TensorKind.PARAMETER for x in op.inputs)
+            inside = not _parameters_of(graph, op)
         elif op.family in _FOLLOWERS and op.inputs:
-            follows = graph.producers.get(op.inputs[0].tensor) in core and _is_core_output(op, graph)
-        if op.family is Family.ATTENTION or bare or follows:
+            inside = graph.producers.get(op.inputs[0].tensor) in core and _is_core_output(op, graph)
+        if inside:
             core.add(op.id)
     return frozenset(core)
 
@@ -112,23 +112,28 @@ def _charges(
 ) -> tuple[dict[tuple[int, int], Shares], dict[int, tuple[tuple[int, Shares], ...]]]:
     edges: dict[tuple[int, int], Shares] = {}
     own: dict[int, tuple[tuple[int, Shares], ...]] = {}
-    savers: dict[int, list[int]] = {}
-    for op in graph.ops:
-        for tensor in dict.fromkeys(op.saved):
-            savers.setdefault(tensor, []).append(op.id)
-    for tensor, users in savers.items():
-        if graph.tensors[tensor].kind is TensorKind.PARAMETER:
-            continue
+    for tensor, users in _savers(graph).items():
+        first = users[0]
         maker = graph.producers.get(tensor)
-        inner = (maker if maker is not None else users[0]) in core and all(user in core for user in users)
-        shares = _shares(users[0], repeats, dropped=inner)
-        if maker is None or maker == users[0] or tensor not in {x.tensor for x in graph.ops[users[0]].inputs}:
+        inner = core.issuperset([first if maker is None else maker, *users])
+        shares = _shares(first, repeats, dropped=inner)
+        if maker is None or maker == first or tensor not in {x.tensor for x in graph.ops[first].inputs}:
             holder = graph.consumers[tensor][0] if maker is None else maker  # an input may be saved through a view
             own[holder] = (*own.get(holder, ()), (tensor, shares))
         else:
-            edges[tensor, users[0]] = shares
+            edges[tensor, first] = shares
     _charge_block_inputs(graph, edges)
     return edges, own
+
+
+def _savers(graph: OpGraph) -> dict[int, list[int]]:
+    """Return the ops that save each saved tensor; parameters are there anyway."""
+    found: dict[int, list[int]] = {}
+    for op in graph.ops:
+        for tensor in dict.fromkeys(op.saved):
+            if graph.tensors[tensor].kind is not TensorKind.PARAMETER:
+                found.setdefault(tensor, []).append(op.id)
+    return found
 
 
 def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -> None:
@@ -153,7 +158,7 @@ def _batched(graph: OpGraph) -> frozenset[int]:
 
 
 def _activations(graph: OpGraph, op: Op) -> list[int]:
-    """Of an op with the samples as the inner part of some dim, what it reads and makes."""
+    """Return of an op with the samples as the inner part of some dim, what it reads and makes."""
     tensors = [x.tensor for x in (*op.inputs, *op.outputs)]
     return [t for t in tensors if graph.tensors[t].kind in (TensorKind.INPUT, TensorKind.ACTIVATION)]
 
@@ -174,20 +179,20 @@ def _parameters(graph: OpGraph) -> dict[int, tuple[int, ...]]:
     seen = {second for _, second in graph.tied}
     found = {}
     for op in graph.ops:
-        mine = [x.tensor for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
+        mine = _parameters_of(graph, op)
         found[op.id] = tuple(t for t in dict.fromkeys(mine) if t not in seen)
         seen.update(mine)
     return found
 
 
+def _parameters_of(graph: OpGraph, op: Op) -> list[int]:
+    return [x.tensor for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
+
+
 def _looked_up(graph: OpGraph) -> frozenset[int]:
-    shared = {tensor for pair in graph.tied for tensor in pair}
-    tables = (x.tensor for op in graph.ops if op.family is Family.EMBEDDING for x in op.inputs)
-    return frozenset(
-        t
-        for t in tables
-        if graph.tensors[t].kind is TensorKind.PARAMETER and t not in shared and len(graph.consumers[t]) == 1
-    )
+    embeddings = [op for op in graph.ops if op.family is Family.EMBEDDING]
+    tables = set(chain.from_iterable(_parameters_of(graph, op) for op in embeddings))
+    return frozenset(t for t in tables.difference(*graph.tied) if len(graph.consumers[t]) == 1)
 
 
 def _forms(graph: OpGraph, analysis: GraphAnalysis) -> dict[int, int]:

@@ -86,7 +86,7 @@ def _by_levels(link_groups: tuple[LinkGroup, ...]) -> AlphaBeta:
 
 
 def axes_of(mesh: MeshSpec, cluster: ClusterSpec) -> tuple[Axis, ...]:
-    """The mesh's axes on the cluster's levels."""
+    """Return the mesh's axes on the cluster's levels."""
     return tuple(
         axis_of(name, size, cluster.link_groups(mesh.stride(index), size))
         for index, (name, size) in enumerate(zip(mesh.axes, mesh.shape, strict=True))
@@ -130,7 +130,7 @@ def _least(alternatives: tuple[AlphaBeta, ...], n_bytes: Floats | float, share: 
 
 
 def amortised_s(alternatives: tuple[AlphaBeta, ...], n_bytes: Floats, bucket_bytes: float) -> Floats:
-    """A collective on bucketed tensors: a small one pays its share of the latency of a bucket; seconds."""
+    """Return a collective on bucketed tensors: a small one pays its share of the latency of a bucket; seconds."""
     return _least(alternatives, n_bytes, np.minimum(1.0, n_bytes / bucket_bytes))
 
 

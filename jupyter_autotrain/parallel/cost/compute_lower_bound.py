@@ -56,7 +56,7 @@ def compute_lower_bound(graph: OpGraph, cluster: ClusterSpec, efficiency: Effici
     """Linear in the graph."""
     flops, moved, kernels = np.array(list(_passes(graph)), dtype=np.float64).reshape(-1, 3).T
     devices = [device for device, _ in cluster.kinds]
-    rate = max(device.matrix_flops_per_s for device in devices) * efficiency.matrix
+    rate = max(device.fastest_flops_per_s for device in devices) * efficiency.matrix
     stream = max(device.memory_bytes_per_s for device in devices) * efficiency.memory
     launches = float(kernels[(flops > 0) | (moved > 0)].sum())
     return ComputeLowerBound(
@@ -73,7 +73,7 @@ def _passes(graph: OpGraph) -> Iterator[tuple[float, float, int]]:
 
 @dataclass(frozen=True, slots=True)
 class DeviceCountBound:
-    """How far work can be split: a bound for each number of devices before anything is searched.
+    """Degrees to which work can be split: a bound for each number of devices before anything is searched.
 
     Attributes:
         seconds: Of everything on one device of the fastest kind, by the product of the sizes of the loops that may be
@@ -109,7 +109,7 @@ class DeviceCountBound:
         return max(even, fullest * _split_s(self.block_seconds, size) / devices)
 
     def _equivalent_devices(self, cluster: ClusterSpec) -> float:
-        """How many of the fastest devices a cluster's devices amount to."""
+        """Return how many of the fastest devices a cluster's devices amount to."""
         fast = self.device
         rates = [
             count * max(d.matrix_flops_per_s / fast.matrix_flops_per_s, d.memory_bytes_per_s / fast.memory_bytes_per_s)
@@ -138,7 +138,7 @@ def device_count_bound(
     kinds = [device for device, _ in cluster.kinds]
     fast = replace(
         kinds[0],
-        matrix_flops_per_s=max(device.matrix_flops_per_s for device in kinds),
+        matrix_flops_per_s=max(device.fastest_flops_per_s for device in kinds),
         memory_bytes_per_s=max(device.memory_bytes_per_s for device in kinds),
     )
     rate = fast.matrix_flops_per_s * efficiency.matrix

@@ -1,4 +1,4 @@
-"""Strategies of an op on a mesh, and where they put its tensors.
+"""Strategies of an op on a mesh, and where they put its tensors, in the terms of torch's DTensor.
 
 A strategy names one loop of the op (or none) per mesh axis. Everything else follows from the loop nest; tables hold
 one row per strategy and one column per axis. Codes in a table: a tensor dim >= 0 (Shard), `REPLICATE` or `PARTIAL`.
@@ -9,13 +9,49 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import product
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.collectives import Axis
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
-from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Each device of the axis holds an equal slice along tensor dim `dim`."""
+
+    KIND: ClassVar[str] = "shard"
+    dim: int
+
+    def __str__(self) -> str:
+        return f"S({self.dim})"
+
+
+@dataclass(frozen=True, slots=True)
+class Replicate:
+    """Each device of the axis holds the whole tensor."""
+
+    KIND: ClassVar[str] = "replicate"
+
+    def __str__(self) -> str:
+        return "R"
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """Each device of the axis holds a summand; the tensor is their sum."""
+
+    KIND: ClassVar[str] = "partial"
+
+    def __str__(self) -> str:
+        return "P"
+
+
+Placement: TypeAlias = Shard | Replicate | Partial
+Placements: TypeAlias = tuple[Placement, ...]  # one per mesh axis, in the mesh's order
+
 
 NONE = -1
 REPLICATE = -1
@@ -63,23 +99,23 @@ def _dims(op: Op, operand: Operand, missing: int) -> Ints:
 
 
 def input_layouts(op: Op, operand: Operand, table: Ints) -> Ints:
-    """How `op` needs an input to lie: split along its loops, whole elsewhere."""
+    """Return how `op` needs an input to lie: split along its loops, whole elsewhere."""
     return _dims(op, operand, REPLICATE)[table]
 
 
 def output_layouts(op: Op, operand: Operand, table: Ints) -> Ints:
-    """How an output lies, and also the gradient of an input: Partial over split loops that it lacks."""
+    """Return how an output lies, and also the gradient of an input: Partial over split loops that it lacks."""
     return _dims(op, operand, PARTIAL)[table]
 
 
 def shard_counts(placed: Ints, axes: tuple[Axis, ...]) -> Ints:
-    """Number of shards of a tensor under each row of placements."""
+    """Return number of shards of a tensor under each row of placements."""
     sizes = np.array([axis.size for axis in axes], dtype=np.int64)
     return np.asarray(np.multiply.reduce(np.where(placed >= 0, sizes, 1), axis=1))
 
 
 def as_placements(row: Ints) -> Placements:
-    """A row of codes in words."""
+    """Return a row of codes in words."""
     words: dict[int, Placement] = {REPLICATE: Replicate(), PARTIAL: Partial()}
     return tuple(words.get(code) or Shard(code) for code in row.tolist())
 

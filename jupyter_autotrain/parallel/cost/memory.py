@@ -7,7 +7,7 @@ from enum import IntEnum, StrEnum
 
 
 class ZeroLevel(IntEnum):
-    """What the replicas of a parameter share out (ZeRO, Rajbhandari et al. 2020, section 5)."""
+    """States that the replicas of a parameter share out (ZeRO, Rajbhandari et al. 2020, section 5)."""
 
     NONE = 0
     OPTIMIZER = 1
@@ -16,7 +16,7 @@ class ZeroLevel(IntEnum):
 
 
 class Recompute(StrEnum):
-    """What of a block's activations is computed again in the backward pass.
+    """Part of a block's activations that is computed again in the backward pass.
 
     `SELECTIVE` drops the attention core (scores, softmax, its dropout), `FULL` keeps only the block's input
     (Korthikanti et al. 2022, sections 4 and 5).
@@ -38,7 +38,7 @@ class Schedule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Optimizer:
-    """What the optimizer keeps per parameter, in bytes; the default is Adam.
+    """States of the optimizer per parameter, in bytes; the default is Adam.
 
     16-bit parameters have a 32-bit master copy and two moments (12 bytes), 32-bit ones only the moments (8 bytes):
     with parameter and gradient 16 bytes in both cases (ZeRO, section 3.1).

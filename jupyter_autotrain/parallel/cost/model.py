@@ -1,4 +1,4 @@
-"""What every strategy of every op costs, and every change of layout between ops: the tables that the search reads.
+"""Tables that the search reads: costs of every strategy of every op, and of every change of layout between ops.
 
 All times of one microbatch unless named otherwise; a step runs `microbatches` of them. Nothing here decides anything.
 """
@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.core.devices import Device
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis, analyse_graph
 from jupyter_autotrain.parallel.cost.collectives import Axis, axes_of
-from jupyter_autotrain.parallel.cost.edges import EdgeEnd, EdgePricer, EdgeTable
-from jupyter_autotrain.parallel.cost.layout import strategies
+from jupyter_autotrain.parallel.cost.layout import NONE, strategies
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
-from jupyter_autotrain.parallel.cost.redistribution import Redistribution
+from jupyter_autotrain.parallel.cost.redistribution import EdgeEnd, EdgePricer, EdgeTable, Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
-from jupyter_autotrain.parallel.cost.state_pricer import StatePricer
-from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
+from jupyter_autotrain.parallel.cost.states import Assumptions, StatePricer, StateSharding
 from jupyter_autotrain.parallel.cost.table_cache import ModelTables
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
 
@@ -101,7 +101,7 @@ class CostModel:
         return self.op_pricer.tensor_bytes(tensor)
 
     def op(self, op_id: int) -> OpTable:
-        """The op's table; made once."""
+        """Return the op's table; made once."""
         return self.tables.ops.get(op_id) or self._make_op(op_id)
 
     def _make_op(self, op_id: int) -> OpTable:
@@ -124,7 +124,10 @@ class CostModel:
         self.edge_pricer.redistribution.prepare(self.tensor_bytes(x.tensor) for x, _, _ in edges)
 
     def cost_representative(self, op_id: int) -> int:
-        """The first op seen that costs the same: in a run that of the first block, else one of equal form and rows."""
+        """Return the first op seen that costs the same.
+
+        It lies in the first block of a run, or has equal form and rows.
+        """
         representative = self.block_representative(op_id)
         form = self.graph_analysis.forms.get(representative)
         if form is None:
@@ -132,11 +135,11 @@ class CostModel:
         return self.tables.representatives.setdefault((form, self.table_rows(representative).tobytes()), representative)
 
     def block_representative(self, op_id: int) -> int:
-        """The op in the first block of its run that costs the same."""
+        """Return the op in the first block of its run that costs the same."""
         return self.graph_analysis.block_representatives.get(op_id, op_id)
 
     def table_rows(self, op_id: int) -> Ints:
-        """The op's strategies without pricing them; rows as in `op(op_id).table`."""
+        """Return the op's strategies without pricing them; rows as in `op(op_id).table`."""
         representative = self.block_representative(op_id)
         known = self.tables.strategies
         if representative not in known:
@@ -144,6 +147,15 @@ class CostModel:
             table = strategies(op, self.loop_sizes(op), self.mesh.shape)
             known[representative] = self.restrict(op, table) if self.restrict else table
         return known[representative]
+
+    def split_loops(self, op_id: int, row: int) -> tuple[int | None, ...]:
+        """Return the loop that a strategy splits along each mesh axis, by its index in `Op.loops`; None for whole."""
+        return tuple(None if loop == NONE else loop for loop in self.table_rows(op_id)[row].tolist())
+
+    def row_of(self, op_id: int, loops: Sequence[int | None]) -> int:
+        """Return the row of a strategy, the reverse of `split_loops`."""
+        wanted = [NONE if loop is None else loop for loop in loops]
+        return int(np.flatnonzero((self.table_rows(op_id) == np.array(wanted)).all(axis=1))[0])
 
     def edges_into(self, op_id: int) -> list[EdgeTable]:
         """Tables of all tensors that other ops make and this op reads."""
@@ -153,7 +165,7 @@ class CostModel:
         return known[op_id]
 
     def _read(self, op_id: int) -> Iterable[tuple[Operand, int]]:
-        """What an op reads of other ops, and who makes it; the same tensor once."""
+        """Return what an op reads of other ops, and who makes it; the same tensor once."""
         made = self.graph_analysis.made
         producers = self.graph.producers
         return {x: producers[x.tensor] for x in self.graph.ops[op_id].inputs if x.tensor in made}.items()
@@ -167,7 +179,7 @@ class CostModel:
         return known[key]
 
     def _equal_cost_edge(self, operand: Operand, maker: int, op_id: int) -> EdgeTable:
-        """The same edge between other ops, where there was one."""
+        """Return the same edge between other ops, where there was one."""
         tensor = operand.tensor
         outputs = [x.tensor for x in self.graph.ops[maker].outputs]
         source = self.cost_representative(maker)
@@ -186,7 +198,7 @@ class CostModel:
         return replace(known[key], tensor=tensor, source=maker, target=op_id)
 
     def _edge_of_first_block(self, operand: Operand, maker: int, op_id: int) -> EdgeTable | None:
-        """The same edge in the first block, when both ends lie in one block."""
+        """Return the same edge in the first block, when both ends lie in one block."""
         representative = self.block_representative(op_id)
         source = self.block_representative(maker)
         if representative == op_id or op_id - representative != maker - source:

@@ -1,4 +1,4 @@
-"""What every strategy of an op costs: compute, kept activations, parameters.
+"""Costs of every strategy of an op: compute, kept activations, parameters.
 
 All times of one microbatch unless named otherwise. Many ops are priced in one go: with so few strategies each, numpy's
 calls would cost more than its work.
@@ -16,8 +16,7 @@ from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis
 from jupyter_autotrain.parallel.cost.layout import input_layouts, output_layouts, shard_counts
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
-from jupyter_autotrain.parallel.cost.state_pricer import ComputeTime, OpParameter, StatePricer
-from jupyter_autotrain.parallel.cost.states import StateTable
+from jupyter_autotrain.parallel.cost.states import ComputeTime, OpParameter, StatePricer, StateTable
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
 SplitKey = tuple[int, tuple[int | None, ...]]  # op, loops of the operand
@@ -88,7 +87,7 @@ class OpPricer:
         return size / self.microbatches if tensor in self.graph_analysis.batched else size
 
     def shard_counts(self, op: Op, operand: Operand, table: Ints) -> Ints:
-        """Number of shards that each strategy cuts an operand into."""
+        """Return number of shards that each strategy cuts an operand into."""
         key = (op.id, operand.loops)
         if key not in self.known_shard_counts:
             self.known_shard_counts[key] = shard_counts(input_layouts(op, operand, table), self.axes)
@@ -108,7 +107,7 @@ class OpPricer:
         return [ComputeTime(*pair) for pair in zip(seconds[::2], seconds[1::2], strict=True)]
 
     def _passes(self, op: Op, table: Ints) -> Iterator[Work]:
-        """The forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
+        """Yield the forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
         parts = shard_counts(table, self.axes) * self._batch_share(op)
         tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
         whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
@@ -118,7 +117,10 @@ class OpPricer:
             own = min(moved, touched * whole) if op.flops_forward else moved
             made = op.outputs[:1] if touched == 1 else op.inputs[:2]
             idle = self._wave_quantization_loss(op, made, table)
-            yield Work(flops / parts * (1 + idle), own * share, (moved - own) * share)
+            yield Work(flops / parts / self._rate_share(op) * (1 + idle), own * share, (moved - own) * share)
+
+    def _rate_share(self, op: Op) -> float:
+        return self.roofline.efficiency.attention if op.family is Family.ATTENTION else 1.0
 
     def _wave_quantization_loss(self, op: Op, made: Sequence[Operand], table: Ints) -> Floats:
         """Mean share that products idle, one for each of what they make."""

@@ -28,7 +28,7 @@ def pipeline_s(stage_s: Sequence[float], microbatches: int, chunks: int = 1) -> 
 
 
 def p2p_s(model: CostModel, span: tuple[LinkGroup, ...], rows: Mapping[int, int]) -> float:
-    """What a stage sends its neighbour in one microbatch, forward or back; seconds.
+    """Return what a stage sends its neighbour in one microbatch, forward or back; seconds.
 
     Of what several ranks hold replicas, each sends a slice, gathered on the receiving stage (Narayanan et al. 2021,
     section 4.1).

@@ -1,15 +1,15 @@
-"""Seconds to change the layout of a tensor.
+"""Changes of layout: what they take on each axis, and the tables of all edges between ops.
 
-DTensor's changes of placement: S→R all-gather, P→R all-reduce, P→S reduce-scatter, S(a)→S(b) all-to-all, R→S a free
-slice. Axes change one after the other, those that shrink the tensor first and gathers last, so that every collective
-works on as few bytes as it can. Along one axis only the kind of change matters, not which dim it is of: the time of
-every combination of kinds is worked out once per size of tensor, and a table of placements by placements is looked up
-in those.
+Seconds to change the layout of a tensor. DTensor's changes of placement: S→R all-gather, P→R all-reduce, P→S
+reduce-scatter, S(a)→S(b) all-to-all, R→S a free slice. Axes change one after the other, those that shrink the tensor
+first and gathers last, so that every collective works on as few bytes as it can. Along one axis only the kind of
+change matters, not which dim it is of: the time of every combination of kinds is worked out once per size of tensor,
+and a table of placements by placements is looked up in those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -18,8 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from jupyter_autotrain.parallel.arrays import Floats, Ints
+from jupyter_autotrain.parallel.cost.activations import GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis, all_reduce_s, all_to_all_s, gather_s
-from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, Layouts, shard_counts
+from jupyter_autotrain.parallel.cost.layout import (
+    PARTIAL,
+    REPLICATE,
+    Layouts,
+    input_layouts,
+    output_layouts,
+    shard_counts,
+)
+from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
+from jupyter_autotrain.parallel.graph.graph import Op, Operand
 
 
 class Redistribution:
@@ -64,14 +74,14 @@ _KINDS = ((REPLICATE, REPLICATE), (0, 0), (REPLICATE, 0), (PARTIAL, 0), (0, 1), 
 
 @lru_cache(maxsize=8)
 def _combinations(axes: int) -> tuple[Ints, Ints]:
-    """(combinations, axes) codes before and after."""
+    """Return (combinations, axes) codes before and after."""
     both = np.array(list(product(_KINDS, repeat=axes)), dtype=np.int64).reshape(len(_KINDS) ** axes, axes, 2)
     return both[:, :, 0], both[:, :, 1]
 
 
 @lru_cache(maxsize=512)
 def _kinds(source: bytes, target: bytes, axes: int) -> NDArray[np.int32]:
-    """(sources, targets) combination of kinds that leads from one row of codes to another."""
+    """Return (sources, targets) combination of kinds that leads from one row of codes to another."""
     shape = (-1, axes) if axes else (1, 0)
     before, after = (np.frombuffer(codes, dtype=np.int64).reshape(shape) for codes in (source, target))
     found = np.zeros((len(before), len(after)), dtype=np.int32)
@@ -105,7 +115,7 @@ class _Transition:
 
     @property
     def from_split(self) -> bool:
-        """Whether the axis splits the tensor before."""
+        """True where the axis splits the tensor before."""
         return self.before >= 0
 
     def where(self, now: Ints, goal: Ints) -> Ints:
@@ -123,3 +133,87 @@ _TRANSITIONS = (
     _Transition(PARTIAL, REPLICATE, all_reduce_s),
     _Transition(0, REPLICATE, gather_s, lambda size: size),
 )
+
+
+LayoutKey = tuple[int, tuple[int | None, ...], bool]  # op, loops of the operand, whether it is produced
+Transfer = tuple[Layouts, Layouts, float]  # source layouts, target layouts, bytes of the whole tensor
+_NOTHING_KEPT = (0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTable:
+    """One tensor from `source` to `target`; arrays are (source strategies, target strategies).
+
+    `forward_s` and `backward_s` change the layout of the tensor and of its gradient; `act_bytes` has a leading
+    dimension for the recompute modes.
+    """
+
+    tensor: int
+    source: int
+    target: int
+    forward_s: Floats
+    backward_s: Floats
+    act_bytes: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeEnd:
+    """One end of an edge: the op's table, the operand that is passed on, and the first op that costs the same."""
+
+    table: OpTable
+    operand: Operand
+    representative: int
+
+
+@dataclass(eq=False, slots=True)
+class EdgePricer:
+    """Prices edges on one mesh.
+
+    Attributes:
+        analysis: Of the graph.
+        op_pricer: Prices the ops at both ends.
+        redistribution: Changes of layout on the mesh.
+        overlap_slowdown: As of `states.Assumptions`.
+        layouts: Where layouts are kept, see `table_cache.ModelTables`.
+    """
+
+    analysis: GraphAnalysis
+    op_pricer: OpPricer
+    redistribution: Redistribution
+    overlap_slowdown: float
+    layouts: dict[LayoutKey, Layouts]
+
+    def table(self, source: EdgeEnd, target: EdgeEnd) -> EdgeTable:
+        """Return the table of one edge."""
+        tensor = target.operand.tensor
+        forward, *others = (self.redistribution.seconds(*transfer) for transfer in self._transfers(source, target))
+        backward = np.zeros_like(forward)
+        if others:
+            gradient, again = others
+            # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
+            backward = gradient.T + self.overlap_slowdown * again
+        source_op = source.table.op
+        target_op = target.table.op
+        shares = self.analysis.edge_shares.get((tensor, target_op.id), _NOTHING_KEPT)
+        before = self.op_pricer.shard_counts(source_op, source.operand, source.table.table)
+        after = self.op_pricer.shard_counts(target_op, target.operand, target.table.table)
+        slices = np.maximum(before[:, None], after[None, :])
+        kept = np.multiply.outer(np.array(shares), self.op_pricer.tensor_bytes(tensor) / slices)
+        return EdgeTable(tensor, source_op.id, target_op.id, forward, backward, kept)
+
+    def _transfers(self, source: EdgeEnd, target: EdgeEnd) -> Iterator[Transfer]:
+        """Yield the tensor forward; where it has a gradient, that back, and the tensor gathered again."""
+        tensor = target.operand.tensor
+        size = self.op_pricer.tensor_bytes(tensor)
+        left = self._layouts(source, output_layouts)
+        wanted = self._layouts(target, input_layouts)
+        yield left, wanted, size
+        if tensor in self.analysis.differentiable:
+            yield self._layouts(target, output_layouts), left.reduced, size
+            yield left.reduced, wanted, size
+
+    def _layouts(self, end: EdgeEnd, placed: Callable[[Op, Operand, Ints], Ints]) -> Layouts:
+        key = (end.representative, end.operand.loops, placed is output_layouts)
+        if key not in self.layouts:
+            self.layouts[key] = Layouts.of(placed(end.table.op, end.operand, end.table.table))
+        return self.layouts[key]

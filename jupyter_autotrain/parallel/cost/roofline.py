@@ -1,4 +1,4 @@
-"""How long a device computes: the roofline with efficiencies that fall for small work."""
+"""Time that a device computes: the roofline with efficiencies that fall for small work."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jupyter_autotrain.parallel.arrays import Bools, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class Efficiency:
-    """What share of the data sheet a kernel reaches.
+    """Shares of the data sheet that a kernel reaches.
 
     Time = max((flops (1 + idle) + ramp) / (peak * matrix), bytes / (bandwidth * memory)) + launch.
 
@@ -29,6 +29,10 @@ class Efficiency:
         memory: Share of the memory bandwidth [1]: STREAM-like copies reach 0.9, the softmax, dropout and elementwise
             kernels of a training framework 0.75 to 0.85.
         launch_s: Time between dependent kernels [s]; 4 us when the queue is kept full.
+        attention: Share of the rate of matrix products that fused attention reaches [1], at most 1.
+        update: Share of the rate of other kernels that the optimizer's update reaches [1].
+        update_launch_s: Time of the kernels that update one weight, however small [s]; 0 where weights are updated
+            together.
     """
 
     matrix: float = 0.79
@@ -37,6 +41,9 @@ class Efficiency:
     ramp_flops: float = 3e9
     memory: float = 0.8
     launch_s: float = 4e-6
+    attention: float = 1.0
+    update: float = 1.0
+    update_launch_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +81,14 @@ class Roofline:
         return np.where(busy > 0, busy + kernels * self.efficiency.launch_s, 0.0)
 
     def wave_quantization_loss(self, elements: Floats) -> Floats:
-        """What the last wave of tiles leaves idle, as a share of a product with so many output elements."""
+        """Return what the last wave of tiles leaves idle, as a share of a product with so many output elements."""
         wave = self.device.multiprocessors * self.efficiency.tile
         return np.minimum(self.efficiency.max_wave_quantization, wave / 2 / elements)
+
+    def update_s(self, moved_bytes: Floats) -> Floats:
+        """Time to update a weight, whose update moves some bytes; 0 where there are none."""
+        streamed = self.stream_s(moved_bytes) / self.efficiency.update
+        return np.where(moved_bytes > 0, streamed + self.efficiency.update_launch_s, 0.0)
 
     def stream_s(self, moved_bytes: Floats) -> Floats:
         """Time to move bytes through the device's memory."""

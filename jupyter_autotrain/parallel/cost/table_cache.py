@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar, cast
 
 from jupyter_autotrain.parallel.arrays import Floats, Ints
-from jupyter_autotrain.parallel.cost.edges import EdgeTable, LayoutKey
 from jupyter_autotrain.parallel.cost.layout import Layouts
 from jupyter_autotrain.parallel.cost.ops import OpTable, SplitKey
+from jupyter_autotrain.parallel.cost.redistribution import EdgeTable, LayoutKey
 
 RECENT = 24  # entries of one kind; the tables of one mesh take megabytes
 
@@ -29,14 +29,14 @@ class TableCache:
         self._made: dict[type, dict[Hashable, object]] = {}
 
     def get(self, kind: type[Made], key: Hashable, make: Callable[[], Made]) -> Made:
-        """The entry of a key, made where there is none yet."""
+        """Return the entry of a key, made where there is none yet."""
         entries = self._entries(kind)
         if key not in entries:
             entries[key] = make()
         return entries[key]
 
     def recent(self, kind: type[Made], key: Hashable, make: Callable[[], Made]) -> Made:
-        """The same for large entries: of this kind, those used last are kept."""
+        """Return the same for large entries: of this kind, those used last are kept."""
         entries = self._entries(kind)
         entry = entries.pop(key) if key in entries else make()
         entries[key] = entry

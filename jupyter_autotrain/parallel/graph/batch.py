@@ -1,4 +1,4 @@
-"""Which dim of the inputs may be cut into microbatches without changing the mathematics, read off the graph.
+"""The dim of the inputs that may be cut into microbatches without changing the mathematics, read off the graph.
 
 A dim may be cut if every op on the way treats its elements independently, up to a sum or mean over them that enters the
 loss linearly: then the loss is the sum, or mean, of the microbatches' losses, and so are its gradients. From a dim of
@@ -17,51 +17,56 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
+from operator import itemgetter
 
 from jupyter_autotrain.parallel.graph.batch_dims import CONSTANT, BatchDims, track_batch_dim
-from jupyter_autotrain.parallel.graph.graph import Family, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import JOINS, LINEAR, SUMS, Family, Loop, Op, OpGraph, TensorKind
 
 NO_INPUT = "no input has a dim to cut"
 ENOUGH = 0.5  # share of the work that a dim must reach
-LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
+SCALING = LINEAR | {"mul", "sum", "mean", "nansum"}
 
 
 class BatchReduction(StrEnum):
-    """How samples were joined."""
+    """The way in which samples were joined."""
 
     SUM = "sum"
     MEAN = "mean"
 
 
 class NotSplittable(Exception):  # noqa: N818 - not an error: the answer "this dim may not be cut", with the reason
-    """What stops a dim."""
+    """The reason why a dim may not be cut."""
 
 
 def batch_in(graph: OpGraph) -> tuple[BatchDims | None, str]:
-    """The dim to cut, or why there is none: what stops the dim that reaches most of the work."""
-    total = sum(op.flops_forward for op in graph.ops)
-    tried: set[tuple[int, int]] = set()
-    best = None
-    most = 0.0
-    why = NO_INPUT
-    reached = -1.0
-    for seed in _seeds(graph):
-        if seed in tried:
-            continue
-        batch = track_batch_dim(graph, *seed)
-        tried.update((tensor, dim) for tensor in batch.by_tensor for dim in batch.dims(tensor))
+    """Return the dim to cut, or why there is none: what stops the dim that reaches most of the work."""
+    enough = ENOUGH * sum(op.flops_forward for op in graph.ops)
+    found: list[tuple[float, BatchDims]] = []
+    refused: list[tuple[float, str]] = []
+    for batch in _tracked_seeds(graph):
         work = sum(graph.ops[op].flops_forward for op in {*batch.loops, *batch.inner})
         try:
             check_independent(graph, batch)
         except NotSplittable as stop:
-            why, reached = (str(stop), work) if work > reached else (why, reached)
+            refused.append((work, str(stop)))
             continue
-        if best is None or work > most:
-            best = batch
-            most = work
-        if work >= ENOUGH * total:
+        found.append((work, batch))
+        if work >= enough:
             break
-    return best, "" if best else why
+    if found:
+        return max(found, key=itemgetter(0))[1], ""
+    return None, max(refused, key=itemgetter(0), default=(0.0, NO_INPUT))[1]
+
+
+def _tracked_seeds(graph: OpGraph) -> Iterator[BatchDims]:
+    """Yield the dims of the inputs, each followed through the graph; none that another one leads to."""
+    tried: set[tuple[int, int]] = set()
+    for seed in _seeds(graph):
+        if seed not in tried:
+            batch = track_batch_dim(graph, *seed)
+            for tensor in batch.by_tensor:
+                tried.update((tensor, dim) for dim in batch.dims(tensor))
+            yield batch
 
 
 def check_independent(graph: OpGraph, batch: BatchDims) -> None:
@@ -75,7 +80,7 @@ def check_independent(graph: OpGraph, batch: BatchDims) -> None:
     for op in graph.ops:
         if any(x.tensor in batch.by_tensor for x in (*op.inputs, *op.outputs)):
             _check_op(graph, batch, op, joined)
-        elif any(x.tensor in joined for x in op.inputs):
+        elif _reads_any(op, joined):
             how = _linear(graph, op, joined)
             joined.update((x.tensor, how) for x in op.outputs)
 
@@ -106,12 +111,21 @@ def _check_op(graph: OpGraph, batch: BatchDims, op: Op, joined: dict[int, BatchR
         raise NotSplittable(f"{op.name} compares samples with each other")
     if None in along:
         raise NotSplittable(f"{op.name} ({op.kind}) works across the samples")
-    for loop in (op.loops[loop_index] for loop_index in along if loop_index is not None):
-        if loop.couples_iterations or not (loop.shardable or loop.size == 1):
-            raise NotSplittable(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
-    if any(x.tensor in joined for x in op.inputs):
+    if not all(_is_independent(op.loops[loop_index]) for loop_index in along if loop_index is not None):
+        raise NotSplittable(f"{op.name} ({op.kind}) compares samples, or takes statistics over them")
+    if _reads_any(op, joined):
         raise NotSplittable(f"{op.name} uses what was summed over the samples for each of them")
-    joined.update((x.tensor, _join(op)) for x in op.outputs if x.tensor not in batch.by_tensor)
+    results = [x.tensor for x in op.outputs if x.tensor not in batch.by_tensor]
+    if results:
+        joined |= dict.fromkeys(results, _join(op))
+
+
+def _reads_any(op: Op, joined: Mapping[int, BatchReduction]) -> bool:
+    return any(x.tensor in joined for x in op.inputs)
+
+
+def _is_independent(loop: Loop) -> bool:
+    return not loop.couples_iterations and (loop.shardable or loop.size == 1)
 
 
 def _along(graph: OpGraph, batch: BatchDims, op: Op) -> set[int | None]:
@@ -134,7 +148,7 @@ def _is_fixed(kind: TensorKind, name: str) -> bool:
 
 
 def _join(op: Op) -> BatchReduction:
-    """How an op joins samples into one value."""
+    """Return how an op joins samples into one value."""
     if op.kind == "mean" or op.family is Family.LOSS:
         return BatchReduction.MEAN
     if op.kind in ("sum", "nansum") or op.family is Family.MATMUL:
@@ -143,20 +157,17 @@ def _join(op: Op) -> BatchReduction:
 
 
 def _linear(graph: OpGraph, op: Op, joined: Mapping[int, BatchReduction]) -> BatchReduction:
-    """How samples are joined in the result of an op that must be linear in what was joined before."""
-    ours = [x.tensor in joined for x in op.inputs]
-    ways = {joined[x.tensor] for x in op.inputs if x.tensor in joined}
-    alone = sum(ours) == 1
-    if op.kind in ("add", "sub", "cat", "stack"):
-        others = [
-            x for x in op.inputs if x.tensor not in joined and graph.tensors[x.tensor].kind is not TensorKind.BUFFER
-        ]
-        linear = len(ways) == 1 and not (others and BatchReduction.SUM in ways)
+    """Return how samples are joined in the result of an op that must be linear in what was joined before."""
+    read = [x.tensor for x in op.inputs]
+    ours = list(filter(joined.__contains__, read))
+    ways = {joined[tensor] for tensor in ours}
+    if op.kind in SUMS | JOINS:
+        others = {graph.tensors[tensor].kind for tensor in set(read) - joined.keys()}
+        linear = ways == {BatchReduction.MEAN} or (len(ways) == 1 and others <= {TensorKind.BUFFER})
     elif op.kind == "div":
-        linear = ours[0] and alone
+        linear = ours == read[:1]
     else:
-        moves = op.family is Family.RESHAPE or op.kind in LINEAR or op.kind in ("mul", "sum", "mean", "nansum")
-        linear = moves and alone
-    if not linear:
-        raise NotSplittable(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")
-    return min(ways)
+        linear = len(ours) == 1 and (op.family is Family.RESHAPE or op.kind in SCALING)
+    if linear:
+        return min(ways)
+    raise NotSplittable(f"{op.name} ({op.kind}) is not linear in what was summed over the samples")

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from jupyter_autotrain.parallel.graph.graph import Op, Operand, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules.nest import Shape
-from jupyter_autotrain.parallel.graph.rules.reshape import VIEWS as VIEW_WORDS
+from jupyter_autotrain.parallel.graph.rules.views import VIEWS as VIEW_WORDS
 
 CONSTANT = "constant"  # name of what the model makes of nothing; a part of it is as good as a part of an input
 COUNTING = "constant.arange"  # the same where it counts from 0 up: it indexes each sample for itself
@@ -74,7 +74,7 @@ def track_batch_dim(graph: OpGraph, tensor: int, dim: int) -> BatchDims:
 
 @dataclass
 class _Traversal:
-    """What has been tracked so far; fields as in `BatchDims`."""
+    """Samples tracked so far; fields as in `BatchDims`."""
 
     graph: OpGraph
     samples: int
@@ -102,7 +102,7 @@ class _Traversal:
         return found
 
     def _along(self, op: Op, loop: int, before: int, size: int) -> list[tuple[int, BatchDim]]:
-        """The dims that run along a loop."""
+        """Return the dims that run along a loop."""
         if before > 1:
             self.inner.add(op.id)
         else:
@@ -114,19 +114,22 @@ class _Traversal:
         return [(tensor, (d, before)) for tensor, d in found]
 
     def _through_view(self, op: Op, tensor: int, batch_dim: BatchDim) -> list[tuple[int, BatchDim]]:
-        """The other side of a view: the same elements."""
+        """Return the other side of a view: the same elements."""
         self.tracked_by_elements.add(op.id)
         sides = (*op.inputs[:1], *op.outputs)
         here = next(x for x in sides if x.tensor == tensor)
+        shape = self.graph.tensors[tensor].shape
+        loop = here.loops[batch_dim[0]]
         found = []
-        for there in (x for x in sides if x.tensor != tensor):
-            shape, out = (self.graph.tensors[x.tensor].shape for x in (here, there))
+        for there in sides:
+            if there.tensor == tensor:
+                continue
+            out = self.graph.tensors[there.tensor].shape
             there_dim = batch_dim_after_view(shape, out, batch_dim, self.samples)
             if there_dim is None:
                 self.untracked.add(op.id)
                 continue
             found.append((there.tensor, there_dim))
-            loop = here.loops[batch_dim[0]]
             if loop is not None and loop == there.loops[there_dim[0]] and batch_dim[1] == there_dim[1] == 1:
                 self.loops[op.id].add(loop)
             else:
@@ -146,7 +149,7 @@ class _Traversal:
         return [(source.tensor, (0, 1)), (out.tensor, (at, 1))]
 
     def _counted(self, index: Sequence[Operand], source: Operand) -> int | None:
-        """The dim in which a first index counts through the first dim of what is indexed."""
+        """Return the dim in which a first index counts through the first dim of what is indexed."""
         tensors = self.graph.tensors
         if not index or tensors[index[0].tensor].name != COUNTING:
             return None

@@ -20,7 +20,7 @@ BACKWARD_FLOPS: Mapping[Family, float] = {
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What an op costs as a whole; see `Op` for the fields."""
+    """Costs of an op as a whole; see `Op` for the fields."""
 
     flops_forward: float = 0.0
     flops_backward: float = 0.0
@@ -91,7 +91,7 @@ class Builder:
         self._append(self._unique(name), call, inputs, outputs, costs, source)
 
     def graph(self, **meta: str) -> OpGraph:
-        """The graph so far, loop roles propagated from the inputs."""
+        """Return the graph so far, loop roles propagated from the inputs."""
         plain = OpGraph(tuple(self.ops), tuple(self.tensors), self.name, unknown=tuple(self._unknown), meta=meta)
         return with_roles(plain)
 
@@ -159,7 +159,7 @@ class Builder:
         return rows * per_row.get(nest.family, 0)
 
     def _wider_mask(self, nest: Nest, outputs: Sequence[int]) -> int:
-        """What a mask as wide as the tensor takes beyond a byte per element."""
+        """Return what a mask as wide as the tensor takes beyond a byte per element."""
         out = self._tensor(outputs[0])
         return max(0, out.size_bytes - out.numel) if nest.family is Family.DROPOUT else 0
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from jupyter_autotrain.parallel.graph.builder import Builder
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.graph.prepare import fold
 
 
 def mlp(*, width: int, layers: int, batch: int, hidden: int = 0, dtype: str = "bfloat16") -> OpGraph:
@@ -66,7 +66,7 @@ def llama(  # noqa: PLR0913 - the sizes by which the model is known
 
 
 def random_graph(seed: int, ops: int, *, fan_in: int = 2, width: int = 8, batch: int = 8) -> OpGraph:
-    """A connected random graph of additions, ReLUs, products and row softmaxes on (batch, width) tensors.
+    """Return a connected random graph of additions, ReLUs, products and row softmaxes on (batch, width) tensors.
 
     Args:
         seed: Same seed, same graph.
@@ -120,7 +120,7 @@ def _heads(b: Builder, x: int, name: str, heads: int) -> int:
 
 
 def _merge(b: Builder, x: int, name: str) -> int:
-    """The way back."""
+    """Return the way back."""
     batch, heads, sequence, width = b.tensors[x].shape
     x = b.apply("transpose", [x], (batch, sequence, heads, width), f"{name}.transpose", dim0=1, dim1=2)
     return b.apply("view", [x], (batch, sequence, heads * width), f"{name}.view")

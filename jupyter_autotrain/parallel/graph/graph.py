@@ -11,9 +11,10 @@ operand which tensor dim runs along which loop. That single description gives ev
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from math import prod
 
 DTYPE_BYTES: Mapping[str, int] = {
     "float64": 8,
@@ -33,8 +34,15 @@ DTYPE_BYTES: Mapping[str, int] = {
 }
 
 
+LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
+"""Kinds of ops that are linear in their only tensor, whatever its form."""
+SUMS = frozenset(("add", "sub"))
+JOINS = frozenset(("cat", "stack"))
+"""With `SUMS`, kinds of ops that are linear in all their tensors taken together."""
+
+
 class Family(StrEnum):
-    """What kind of op it is; one rule file per family builds its loop nest."""
+    """The kind of an op; one rule file per family builds its loop nest."""
 
     MATMUL = "matmul"
     EMBEDDING = "embedding"
@@ -54,7 +62,7 @@ class Family(StrEnum):
 
 
 class LoopRole(StrEnum):
-    """What a loop means in the model, for names and colours; microbatches are parts of the loops of role `BATCH`."""
+    """The meaning of a loop in the model; microbatches are parts of the loops of role `BATCH`."""
 
     BATCH = "batch"
     SEQUENCE = "sequence"
@@ -66,7 +74,7 @@ class LoopRole(StrEnum):
 
 
 class TensorKind(StrEnum):
-    """Where a tensor comes from."""
+    """The origin of a tensor."""
 
     INPUT = "input"
     PARAMETER = "parameter"
@@ -88,10 +96,7 @@ class Tensor:
     @property
     def numel(self) -> int:
         """Number of elements."""
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return prod(self.shape)
 
     @property
     def size_bytes(self) -> int:
@@ -213,6 +218,11 @@ class OpGraph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "producers", _producers(self.ops))
         object.__setattr__(self, "consumers", _consumers(self.ops))
+
+    def readers(self, op: Op) -> Iterator[int]:
+        """Yield the ids of the ops that read what an op makes, once for each tensor that they read."""
+        for out in op.outputs:
+            yield from self.consumers.get(out.tensor, ())
 
 
 def _producers(ops: Iterable[Op]) -> dict[int, int]:

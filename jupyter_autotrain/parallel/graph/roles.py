@@ -1,10 +1,11 @@
-"""What each loop means (batch, sequence, head, ...), propagated from the inputs.
+"""The meaning of each loop (batch, sequence, head, ...), propagated from the inputs.
 
 The batch is what the graph says it is where it may be cut (see `batch`); all else is for names and colours only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from jupyter_autotrain.parallel.graph.batch import batch_in
@@ -21,27 +22,30 @@ def with_roles(graph: OpGraph) -> OpGraph:
     Linear in the size of the graph.
     """
     batch, why = batch_in(graph)
-    known: dict[int, tuple[LoopRole, ...]] = {
-        t.id: _cut_along(input_roles(t), t, batch) if batch else input_roles(t)
-        for t in graph.tensors
-        if t.kind in (TensorKind.INPUT, TensorKind.PARAMETER)
-    }
+    given = [t for t in graph.tensors if t.kind in (TensorKind.INPUT, TensorKind.PARAMETER)]
+    known = {t.id: _cut_along(input_roles(t), t, batch) for t in given}
     ops = []
     for op in graph.ops:
         cut = batch.loops.get(op.id, frozenset()) if batch else None
-        roles = [_checked(i, _role(i, loop, op.inputs, known), cut) for i, loop in enumerate(op.loops)]
-        loops = tuple(_named(loop, role) for loop, role in zip(op.loops, roles, strict=True))
+        loops = [_named(loop, _checked(i, _role(i, loop, op.inputs, known), cut)) for i, loop in enumerate(op.loops)]
         for out in op.outputs:
-            known[out.tensor] = tuple(LoopRole.OTHER if loop is None else loops[loop].role for loop in out.loops)
+            known[out.tensor] = roles_along(loops, out)
             _inherit(op, out, known)
         if batch and op.id in batch.inner:
-            loops += (Loop("samples", batch.samples, LoopRole.BATCH, shardable=False),)
-        ops.append(_with_loops(op, loops))
+            loops.append(Loop("samples", batch.samples, LoopRole.BATCH, shardable=False))
+        ops.append(_with_loops(op, tuple(loops)))
     return replace(graph, ops=tuple(ops), unsplittable_reason=why)
 
 
-def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: BatchDims) -> tuple[LoopRole, ...]:
-    """The roles of an input with the batch where it is cut, and a sequence where the batch was assumed."""
+def roles_along(loops: Sequence[Loop], operand: Operand) -> tuple[LoopRole, ...]:
+    """Return for each dim of an operand the role of the loop that it runs along."""
+    return tuple(LoopRole.OTHER if loop is None else loops[loop].role for loop in operand.loops)
+
+
+def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: BatchDims | None) -> tuple[LoopRole, ...]:
+    """Return the roles of an input with the batch where it is cut, and a sequence where the batch was assumed."""
+    if batch is None:
+        return roles
     other = LoopRole.SEQUENCE if len(roles) > 1 else LoopRole.OTHER
     cut = batch.dims(tensor.id)
     kept = [other if role is LoopRole.BATCH else role for role in roles]
@@ -49,7 +53,7 @@ def _cut_along(roles: tuple[LoopRole, ...], tensor: Tensor, batch: BatchDims) ->
 
 
 def _checked(index: int, role: LoopRole, cut: frozenset[int] | None) -> LoopRole:
-    """The batch is what is cut, where something is."""
+    """Return the role of a loop that runs along the batch: the batch is what is cut, where something is."""
     if cut is None:
         return role
     if index in cut:
@@ -79,17 +83,16 @@ def _role(index: int, loop: Loop, operands: tuple[Operand, ...], known: dict[int
         return loop.role
     found = LoopRole.OTHER
     for operand in operands:
-        roles = known.get(operand.tensor, ())
-        for dim, place in enumerate(operand.loops):
-            if place == index and dim < len(roles) and roles[dim] is not LoopRole.OTHER:
-                if roles[dim] is not LoopRole.FEATURE:
-                    return roles[dim]
-                found = LoopRole.FEATURE
+        along = zip(operand.loops, known.get(operand.tensor, ()), strict=False)
+        for role in [role for place, role in along if place == index and role is not LoopRole.OTHER]:
+            if role is not LoopRole.FEATURE:
+                return role
+            found = LoopRole.FEATURE
     return found
 
 
 def _inherit(op: Op, out: Operand, known: dict[int, tuple[LoopRole, ...]]) -> None:
-    """A dim that a move of elements keeps whole keeps its role when the rank stays."""
+    """Keep the role of a dim that a move of elements keeps whole, when the rank stays."""
     before = known.get(op.inputs[0].tensor, ()) if op.inputs and op.family is Family.RESHAPE else ()
     if len(before) == len(out.loops) and op.kind in CUTTING:
         pairs = zip(known[out.tensor], before, strict=True)

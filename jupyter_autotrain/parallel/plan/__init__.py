@@ -2,13 +2,14 @@
 
 from jupyter_autotrain.parallel.plan.difference import Change, PlanDifference
 from jupyter_autotrain.parallel.plan.explanation import Explanation, OpAlternative
-from jupyter_autotrain.parallel.plan.importers import Megatron, MindSpore, PlanImporter
+from jupyter_autotrain.parallel.plan.importers import Degrees, Megatron, MindSpore, PlanImporter
 from jupyter_autotrain.parallel.plan.plan import Plan
 from jupyter_autotrain.parallel.plan.timeline import Activity, TimeSegment
 
 __all__ = [
     "Activity",
     "Change",
+    "Degrees",
     "Explanation",
     "Megatron",
     "MindSpore",

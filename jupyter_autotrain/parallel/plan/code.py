@@ -5,16 +5,29 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
-from jupyter_autotrain.core.sizes import format_memory
+from jupyter_autotrain.agent.sizes import format_memory
+from jupyter_autotrain.parallel.choices import is_batch_norm
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.caveats import caveats
-from jupyter_autotrain.parallel.plan.data_parallel_code import replicas, submesh
+from jupyter_autotrain.parallel.plan.code_parts import offloaded, replicas, submesh, tables
 from jupyter_autotrain.parallel.plan.formatting import ms
-from jupyter_autotrain.parallel.plan.modules import STYLES, ModuleSharding, modules_of, split_over
-from jupyter_autotrain.parallel.plan.offload_code import offloaded, tables
-from jupyter_autotrain.parallel.plan.patterns import indices_of, layers_of, patterns
+from jupyter_autotrain.parallel.plan.modules import (
+    STYLES,
+    ModuleSharding,
+    in_model,
+    indices_of,
+    layers_of,
+    modules_of,
+    patterns,
+    split_over,
+)
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
+from jupyter_autotrain.parallel.plan.recipe_code import recipe_code
+from jupyter_autotrain.parallel.plan.recipes import recipe_of
+
+Value = TypeVar("Value", int, Recompute)
 
 _SCHEDULES = {
     Schedule.GPIPE: "ScheduleGPipe",
@@ -24,8 +37,13 @@ _SCHEDULES = {
 
 
 def code(plan: PlanData) -> str:
-    """Python text: mesh, stages, parallelize_module, checkpoint wrapper, fully_shard, optimizer; expects `model`."""
+    """Return the recipe of a plan that runs, written out; else calls of torch by module, which expect `model`."""
     costs = plan.decision_costs()
+    if not plan.beyond:
+        recipe = recipe_of(costs)
+        if recipe.tensor is None:
+            statistics = any(map(is_batch_norm, plan.graph.ops))
+            return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
     modules = modules_of(costs)
     here = [module for module in modules if not module.host_table]
     parts = [_mesh(plan), _settings(plan), tables(modules), _tensor(plan, here), _recompute(modules)]
@@ -34,10 +52,14 @@ def code(plan: PlanData) -> str:
     return f"{_head(plan, caveats(costs, modules))}\n{_imports(body)}\n{body}\n"
 
 
+def _title(plan: PlanData) -> str:
+    memory = format_memory(plan.cost.peak_memory_bytes)
+    return f"{plan.name} on {plan.cluster}: {plan.solution.name}; {ms(plan.cost.step_s)} and {memory} per rank."
+
+
 def _head(plan: PlanData, missing: Sequence[str]) -> str:
-    cost = plan.cost
     processes = plan.mesh.devices * len(plan.stages)
-    lines = [f"{plan.name} on {plan.cluster}: {ms(cost.step_s)} and {format_memory(cost.peak_memory_bytes)} per rank."]
+    lines = [_title(plan)]
     if missing:
         lines += ["Does not run as it stands:", *(f"- {sentence}" for sentence in missing)]
     lines.append(f"`model` is the whole model, on its process's device; start {processes} processes with torchrun.")
@@ -88,7 +110,7 @@ _IMPORTS = (
 
 
 def _imports(body: str) -> str:
-    """The import lines that the code needs."""
+    """Return the import lines that the code needs."""
     found = []
     for line, names in _IMPORTS:
         used = [name for name in names if re.search(rf"\b{name}\b" if "{names}" in line else re.escape(name), body)]
@@ -98,10 +120,11 @@ def _imports(body: str) -> str:
 
 
 def _mesh(plan: PlanData) -> str:
-    names = list(plan.mesh.axes)
+    names = list(plan.mesh.unique_axes())
     shape = list(plan.mesh.shape)
     if len(plan.stages) > 1:
-        names, shape = ["stage", *names], [len(plan.stages), *shape]
+        names.insert(0, "pipeline")
+        shape.insert(0, len(plan.stages))
     if not shape:
         return "# One device: nothing to split."
     quoted = tuple(f'"{name}"' for name in names)
@@ -141,7 +164,7 @@ def _recompute(modules: Sequence[ModuleSharding]) -> str:
     """Checkpoint wrappers around the layers that recompute."""
     by_mode: dict[tuple[str, Recompute], list[int]] = defaultdict(list)
     for (container, index), inside in layers_of(modules).items():
-        mode = Counter(m.recompute for m in inside).most_common(1)[0][0]
+        mode = _most_common([m.recompute for m in inside])
         if mode is not Recompute.NONE:
             by_mode[container, mode].append(index)
     parts = [_wrapped(container, mode, indices) for (container, mode), indices in by_mode.items()]
@@ -166,7 +189,7 @@ selective = functools.partial(create_selective_checkpoint_contexts, keep_all_but
 
 def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
     argument = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
-    layer = f"model.{container}[i]"
+    layer = f"{in_model(container)}[i]"
     return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
 
 
@@ -174,17 +197,18 @@ def _stage_cut(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     """Each rank keeps the layers of its stage."""
     if len(plan.stages) < 2:
         return ""
-    held: dict[str, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    held: dict[str, list[list[int]]] = {}
     for (container, index), inside in layers_of(modules).items():
-        held[container][Counter(m.stage for m in inside).most_common(1)[0][0]].append(index)
-    lines = ['stage = mesh["stage"].get_local_rank()']
+        by_stage = held.setdefault(container, [[] for _ in plan.stages])
+        by_stage[_most_common([m.stage for m in inside])].append(index)
+    lines = ['stage = mesh["pipeline"].get_local_rank()']
     for container, by_stage in held.items():
-        table = ", ".join(indices_of(by_stage.get(i, [])) for i in range(len(plan.stages)))
+        table = ", ".join(map(indices_of, by_stage))
         lines += [
             f"layers = [{table}]",
-            f"for i in range(len(model.{container})):",
+            f"for i in range(len({in_model(container)})):",
             "    if i not in layers[stage]:",
-            f"        model.{container}[i] = torch.nn.Identity()",
+            f"        {in_model(container)}[i] = torch.nn.Identity()",
         ]
     for number, what in ((0, "before"), (len(plan.stages) - 1, "after")):
         first = {m.path for m in modules if m.layer is None and m.stage == number}
@@ -193,12 +217,16 @@ def _stage_cut(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     return "\n".join(lines)
 
 
+def _most_common(values: Sequence[Value]) -> Value:
+    return Counter(values).most_common(1)[0][0]
+
+
 def _pipeline(plan: PlanData) -> str:
     count = len(plan.stages)
     if count < 2:
         return _accumulation(plan)
     return (
-        f'part = PipelineStage(model, stage, {count}, torch.device("cuda"), group=mesh["stage"].get_group())\n'
+        f'part = PipelineStage(model, stage, {count}, torch.device("cuda"), group=mesh["pipeline"].get_group())\n'
         f"schedule = {_SCHEDULES[plan.schedule]}({'[part]' if plan.decision.chunks > 1 else 'part'}, "
         f"n_microbatches={plan.microbatches}, loss_fn=loss_fn)"
         + (f"  # {plan.decision.chunks} chunks of layers per rank" if plan.decision.chunks > 1 else "")

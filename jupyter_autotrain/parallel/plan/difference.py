@@ -1,15 +1,18 @@
-"""What two plans do differently."""
+"""Differences between two plans."""
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Final
 
-from jupyter_autotrain.core.sizes import format_memory
+from jupyter_autotrain.agent.sizes import format_memory
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import Op
-from jupyter_autotrain.parallel.plan.formatting import aligned, ms
+from jupyter_autotrain.parallel.plan.formatting import aligned, html_table, ms
 from jupyter_autotrain.parallel.plan.plan_data import PlanData, weights_of
+
+HEADS: Final = ("what", "this plan", "the other")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,19 @@ class PlanDifference:
     def __str__(self) -> str:
         if not self.changes:
             return "The plans do the same."
-        rows = [(c.what + (f" (x{c.count})" if c.count > 1 else ""), c.before, c.after) for c in self.changes]
-        return aligned(("what", "this plan", "the other"), rows)
+        return aligned(HEADS, self._rows())
 
     __repr__ = __str__
 
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(c.what + (f" (x{c.count})" if c.count > 1 else ""), c.before, c.after) for c in self.changes]
+
+    def _repr_html_(self) -> str:
+        return html_table(HEADS, self._rows()) if self.changes else f"<p>{self}</p>"
+
 
 def difference(this: PlanData, other: PlanData) -> PlanDifference:
-    """Changes from `this` to `other`; layers whose ops change alike are one change."""
+    """Return changes from `this` to `other`; layers whose ops change alike are one change."""
     ours = _whole(this)
     theirs = _whole(other)
     changes = [Change(key, ours[key], theirs[key]) for key in ours if ours[key] != theirs[key]]
@@ -61,10 +69,11 @@ def _whole(plan: PlanData) -> dict[str, str]:
     cost = plan.cost
     return {
         "cluster": str(plan.cluster),
+        "plan": plan.solution.name,
         "mesh": str(plan.mesh),
         "stages": " + ".join(str(stage.blocks) for stage in plan.stages),
         "microbatches": str(plan.microbatches),
-        "schedule": str(plan.schedule),
+        "schedule": str(plan.schedule) if len(plan.stages) > 1 else "no stages",
         "step": ms(cost.step_s),
         "compute": ms(cost.compute_s),
         "communication": ms(cost.communication_s),
@@ -78,7 +87,7 @@ def _decisions(plan: PlanData) -> dict[str, str]:
 
 
 def _decision(plan: PlanData, op: Op) -> str:
-    """How an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
+    """Return how an op is cut, whatever the mesh is called: `batch/4 feature/8, ZeRO-1`."""
     decided = plan.strategies[op.name]
     states = decided.states
     cuts: dict[str, int] = {}

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from html import escape
 from math import inf
 from types import MappingProxyType
 from typing import Final
 
-from jupyter_autotrain.core.sizes import format_memory
-from jupyter_autotrain.parallel.plan.formatting import aligned, ms
+from jupyter_autotrain.agent.sizes import format_memory
+from jupyter_autotrain.parallel.plan.formatting import PrintedTable, html_table, ms, wrapped
 
 SHOWN: Final = 6
-HEADS: Final = ("", "split", "per step", "compute", "inputs", "outputs", "weights", "memory", "")
+HEADS: Final = ("", "split", "per step", "compute", "inputs", "outputs", "weights", "memory")
 PARTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "compute_s": "compute",
@@ -55,7 +56,7 @@ class OpAlternative:
 
     @property
     def seconds(self) -> float:
-        """Everything together."""
+        """Sum of all parts."""
         return self.compute_s + self.input_move_s + self.output_move_s + self.weight_s
 
     @property
@@ -85,11 +86,21 @@ class Explanation:
     why: str
 
     def __str__(self) -> str:
-        rows = [self._row(option) for option in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))]
-        times = f", one of {self.count} alike" if self.count > 1 else ""
-        return f"{self.op}{times}\n{aligned(HEADS, rows)}\n{self.why}"
+        return f"{self._head()}\n{self.table}\n{wrapped([self.why], 0)}"
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        table = html_table(HEADS, self.table.rows, found=0)
+        return f"<p><b>{escape(self._head())}</b></p>{table}<p>{escape(self.why)}</p>"
+
+    def _head(self) -> str:
+        return self.op + (f", one of {self.count} alike" if self.count > 1 else "")
+
+    @property
+    def table(self) -> PrintedTable:
+        """What is chosen and the fastest other splits, with their prices."""
+        return PrintedTable(HEADS, [self._row(option) for option in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))])
 
     def _row(self, option: OpAlternative) -> tuple[str, ...]:
         seconds = (
@@ -100,13 +111,8 @@ class Explanation:
             option.weight_s,
         )
         mark = "chosen" if option == self.chosen else ""
-        return (
-            mark,
-            option.what,
-            *map(ms, seconds),
-            format_memory(option.held_bytes),
-            "" if option.fits else "does not fit",
-        )
+        held = format_memory(option.held_bytes) + ("" if option.fits else ", too much")
+        return mark, option.what, *map(ms, seconds), held
 
 
 def reason(chosen: OpAlternative, runner_up: OpAlternative, limit_bytes: float, gap: float) -> str:
@@ -125,7 +131,7 @@ def reason(chosen: OpAlternative, runner_up: OpAlternative, limit_bytes: float, 
 
 
 def _detail(chosen: OpAlternative, runner_up: OpAlternative) -> str:
-    """The parts that differ, with their signs."""
+    """Return the parts that differ, with their signs."""
     found = []
     for key, word in PARTS.items():
         more_s = getattr(runner_up, key) - getattr(chosen, key)

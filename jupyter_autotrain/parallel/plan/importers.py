@@ -1,10 +1,8 @@
 """Plans of other systems as pins, so that they can be priced and completed here.
 
-`Megatron` takes degrees (Shoeybi et al. 2019; sequence parallelism: Korthikanti et al. 2022): a product with weights
-splits its output features where its input comes whole and its input features where that comes split; what lies between
-follows; with sequence parallelism norms and residuals split the sequence. `MindSpore` takes a tuple of splits per input
-of an op, `((4, 1), (1, 2))`: a split of a tensor dim is a split of the loop it runs along, and the mesh is the coarsest
-one in which every op's splits are products of whole axes.
+`Megatron` takes degrees (see `graph.tensor_parallel`) with ZeRO and recompute, `Degrees` the degrees alone. `MindSpore`
+takes a tuple of splits per input of an op, `((4, 1), (1, 2))`: a split of a tensor dim is a split of the loop it runs
+along, and the mesh is the coarsest one in which every op's splits are products of whole axes.
 """
 
 from __future__ import annotations
@@ -20,9 +18,9 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
-from jupyter_autotrain.parallel.plan.megatron import tensor_loops
+from jupyter_autotrain.parallel.graph.tensor_parallel import tensor_loops
 from jupyter_autotrain.parallel.search import Pins
-from jupyter_autotrain.parallel.search.request.space import batch_size, mesh_shapes
+from jupyter_autotrain.parallel.search.request.request import batch_size, mesh_shapes
 
 MOST_AXES = 4
 
@@ -31,7 +29,7 @@ class PlanImporter(Protocol):
     """A plan from elsewhere."""
 
     def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
-        """What it decides, for a model as traced and as searched (`fused`)."""
+        """Return what it decides, for a model as traced and as searched (`fused`)."""
         ...
 
 
@@ -71,7 +69,7 @@ class Megatron:
         splits = tensor_loops(fused, sequence_parallel=self.sequence_parallel)
         wanted = {}
         for op in fused.ops:
-            wanted[op.name] = tuple(splits[op.id][axis] for axis in axes)
+            wanted[op.name] = tuple(map(splits[op.id].__getitem__, axes))
         schedule = Schedule.INTERLEAVED if self.interleaved else Schedule.ONE_F_ONE_B
         return Pins(
             mesh=tuple(sizes[axis] for axis in axes) or None,
@@ -103,6 +101,30 @@ class Megatron:
 
 
 @dataclass(frozen=True, slots=True)
+class Degrees:
+    """The degrees of a mesh alone; levels of ZeRO, recompute, microbatches and the schedule are searched.
+
+    Attributes:
+        data: Parts of the batch.
+        tensor: Devices that split each layer.
+        pipeline: Stages.
+    """
+
+    data: int = 1
+    tensor: int = 1
+    pipeline: int = 1
+
+    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
+        """Degrees as pins.
+
+        Raises:
+            PlanError: When they do not multiply to the cluster, or do not divide the batch.
+        """
+        found = Megatron(self.tensor, self.pipeline, self.data).pins(traced, fused, cluster)
+        return Pins(found.mesh, found.ops, found.stages)
+
+
+@dataclass(frozen=True, slots=True)
 class MindSpore:
     """Strategies as MindSpore's `shard` takes them.
 
@@ -120,20 +142,9 @@ class MindSpore:
         Raises:
             PlanError: Naming every strategy that contradicts itself, its op, another one, or the cluster.
         """
-        collected = _SplitsByOp()
-        for pattern, splits in self.strategies.items():
-            hit = [op for op in traced.ops if fnmatch.fnmatchcase(op.name, pattern)]
-            if not hit:
-                collected.faults.append(f"no op is named {pattern!r}")
-            for op in hit:
-                collected.add(fused, op, splits, pattern)
-        devices = cluster.devices // self.stages
-        used = {prod(parts.values()) for parts in collected.parts.values()}
-        collected.faults += [f"splits into {n} parts do not fit {devices} devices" for n in sorted(used) if devices % n]
-        mesh = None if collected.faults else collected.mesh(devices)
-        if mesh is None and not collected.faults:
-            collected.faults.append(f"no mesh of {devices} devices with at most {MOST_AXES} axes has all these splits")
-        if collected.faults or mesh is None:
+        collected = self._collected(traced, fused)
+        mesh = collected.mesh(cluster.devices // self.stages)
+        if mesh is None:
             raise PlanError(
                 "; ".join(dict.fromkeys(collected.faults)) + ".",
                 "Per input the parts of each dim: equal along one loop, dividing sizes and devices.",
@@ -141,6 +152,16 @@ class MindSpore:
             )
         wanted = {name: next(_ways(tuple(parts.items()), mesh)) for name, parts in collected.parts.items()}
         return Pins(mesh=mesh, ops=as_patterns(wanted), stages=self.stages)
+
+    def _collected(self, traced: OpGraph, fused: OpGraph) -> _SplitsByOp:
+        collected = _SplitsByOp()
+        for pattern, splits in self.strategies.items():
+            hit = [op for op in traced.ops if fnmatch.fnmatchcase(op.name, pattern)]
+            if not hit:
+                collected.faults.append(f"no op is named {pattern!r}")
+            for op in hit:
+                collected.add(fused, op, splits, pattern)
+        return collected
 
 
 @dataclass
@@ -174,16 +195,21 @@ class _SplitsByOp:
             self.faults.append(f"{called!r} needs its {loop.role} dim whole")
 
     def mesh(self, devices: int) -> tuple[int, ...] | None:
-        """The mesh with the fewest axes in which all splits are products of whole axes."""
+        """Return the mesh with the fewest axes in which all splits are products of whole axes; None with a fault."""
         wanted = {tuple(parts.items()) for parts in self.parts.values()}
+        used = sorted({prod(parts.values()) for parts in self.parts.values()})
+        self.faults += [f"splits into {n} parts do not fit {devices} devices" for n in used if devices % n]
+        if self.faults:
+            return None
         for shape in mesh_shapes(devices, MOST_AXES):
             if all(next(_ways(parts, shape), None) is not None for parts in wanted):
                 return shape
+        self.faults.append(f"no mesh of {devices} devices with at most {MOST_AXES} axes has all these splits")
         return None
 
 
 def _holder(fused: OpGraph, op: Op) -> tuple[Op, tuple[int | None, ...]]:
-    """The searched op that holds a traced one, and which of its loops that one's loops follow."""
+    """Return the searched op that holds a traced one, and which of its loops that one's loops follow."""
     for one in fused.ops:
         for member in one.members:
             if member.name == op.name:
@@ -195,9 +221,8 @@ def _holder(fused: OpGraph, op: Op) -> tuple[Op, tuple[int | None, ...]]:
 
 def _ways(parts: tuple[tuple[str, int], ...], shape: tuple[int, ...]) -> Iterator[tuple[str | None, ...]]:
     """Every way to give axes to loops such that each loop gets its parts; outer axes to earlier loops first."""
-    names: list[str | None] = [name for name, count in parts if count > 1]
     wanted = {name: count for name, count in parts if count > 1}
-    for way in product([*names, None], repeat=len(shape)):
+    for way in product([*wanted, None], repeat=len(shape)):
         got = dict.fromkeys(wanted, 1)
         for size, name in zip(shape, way, strict=True):
             if name is not None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from jupyter_autotrain.parallel.cost.layout import Placement, Shard
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, TensorKind
-from jupyter_autotrain.parallel.placement import Placement, Shard
+from jupyter_autotrain.parallel.graph.tensor_parallel import summed_loops
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
-from jupyter_autotrain.parallel.plan.megatron import summed_loops
 
+_NUMBERED = re.compile(r"(?:(.*?)\.)?(\d+)((?:\..*)?)")
 STYLES = ("ColwiseParallel", "RowwiseParallel", "SequenceParallel")
 
 
@@ -39,13 +43,16 @@ class ModuleSharding:
     host_table: bool
 
     @property
-    def layer(self) -> tuple[str, int, str] | None:
-        """(container, index, path inside) of a module in a numbered list; None for others."""
-        parts = self.path.split(".")
-        for place, part in enumerate(parts):
-            if part.isdigit():
-                return ".".join(parts[:place]), int(part), ".".join(parts[place + 1 :])
-        return None
+    def layer(self) -> tuple[str, int] | None:
+        """Container and index of a module in a numbered list; None for others."""
+        found = _NUMBERED.fullmatch(self.path)
+        return (found[1] or "", int(found[2])) if found else None
+
+    @property
+    def pattern(self) -> str:
+        """The path with `*` for the number of its layer, where a list inside the model holds that."""
+        found = _NUMBERED.fullmatch(self.path)
+        return f"{found[1]}.*{found[3]}" if found and found[1] else self.path
 
 
 def modules_of(costs: DecisionCosts) -> tuple[ModuleSharding, ...]:
@@ -75,28 +82,31 @@ def modules_of(costs: DecisionCosts) -> tuple[ModuleSharding, ...]:
 
 
 def _style(costs: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
-    """What an axis does with a module's op."""
-    role = _role(costs, op, axis)
+    """Return what an axis does with a module's op."""
     placed = costs.input_placements(op, weight)[axis]
-    split = placed.dim if isinstance(placed, Shard) else None
-    if split is not None and op.family is Family.EMBEDDING:
-        style = "RowwiseParallel" if split == 0 else "ColwiseParallel"
-        return _call(style, ("Replicate()", _output_layout(costs, op, axis)))
-    if split is not None and op.family is Family.MATMUL:
-        inner = weight.loops[split] in summed_loops(costs.graph, op, weight)
-        style = "RowwiseParallel" if inner else "ColwiseParallel"
-        if not inner and _feeds_loss(costs, op, axis):
-            return _call(style, (_input_layout(costs, op, weight, axis), WHOLE_LOGITS))
-        return _call(style, (_input_layout(costs, op, weight, axis), _output_layout(costs, op, axis)))
-    if split is not None:
-        return "other"
+    if isinstance(placed, Shard):
+        return _split_style(costs, op, weight, axis, placed.dim)
+    role = _role(costs, op, axis)
     if role is LoopRole.SEQUENCE and op.family is Family.NORM:
         return "SequenceParallel()"
     return "data" if role in {LoopRole.BATCH, LoopRole.SEQUENCE, LoopRole.SPATIAL} else ""
 
 
+def _split_style(costs: DecisionCosts, op: Op, weight: Operand, axis: int, dim: int) -> str:
+    """Return how an axis splits a module's weight along one of its dims."""
+    if op.family is Family.EMBEDDING:
+        style = "RowwiseParallel" if dim == 0 else "ColwiseParallel"
+        return _call(style, ("Replicate()", _output_layout(costs, op, axis)))
+    if op.family is not Family.MATMUL:
+        return "other"
+    inner = weight.loops[dim] in summed_loops(costs.graph, op, weight)
+    style = "RowwiseParallel" if inner else "ColwiseParallel"
+    left = WHOLE_LOGITS if not inner and _feeds_loss(costs, op, axis) else _output_layout(costs, op, axis)
+    return _call(style, (_input_layout(costs, op, weight, axis), left))
+
+
 def split_over(module: ModuleSharding) -> tuple[tuple[int, ...], str]:
-    """The axes over which a module's weights (or a norm's sequence) are split, and the one style for all of them."""
+    """Return the axes over which a module's weights (or a norm's sequence) are split, and one style for all."""
     axes = tuple(a for a, style in enumerate(module.styles) if style.startswith(STYLES) or style == "other")
     styles = {module.styles[a].split("(")[0] for a in axes}
     if len(styles) > 1:
@@ -124,12 +134,12 @@ def _role(costs: DecisionCosts, op: Op, axis: int) -> LoopRole | None:
 
 
 def _layout(placed: Placement, role: LoopRole | None) -> str:
-    """How an activation lies on one axis, as a placement of torch."""
+    """Return how an activation lies on one axis, as a placement of torch."""
     return _LAYOUTS.get(role, "Shard(-1)") if isinstance(placed, Shard) else "Replicate()"
 
 
 def _input_layout(costs: DecisionCosts, op: Op, weight: Operand, axis: int) -> str:
-    """How the input that meets the weight is left by its maker."""
+    """Return how the input that meets the weight is left by its maker."""
     graph = costs.graph
     summed = summed_loops(graph, op, weight)
     meets = [x for x in op.inputs if x.tensor != weight.tensor and summed & set(x.loops)]
@@ -141,7 +151,7 @@ def _input_layout(costs: DecisionCosts, op: Op, weight: Operand, axis: int) -> s
 
 
 def _output_layout(costs: DecisionCosts, op: Op, axis: int) -> str:
-    """How the op's first reader reads its output."""
+    """Return how the op's first reader reads its output."""
     graph = costs.graph
     out = op.outputs[0]
     for reader in graph.consumers.get(out.tensor, ())[:1]:
@@ -156,21 +166,20 @@ WHOLE_LOGITS = "Shard(-1), use_local_output=False"
 
 
 def _feeds_loss(costs: DecisionCosts, op: Op, axis: int) -> bool:
-    """Whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
+    """Return whether a loss, maybe behind views and casts, reads what the op makes split along the classes."""
     graph = costs.graph
-    reached = [reader for out in op.outputs for reader in graph.consumers.get(out.tensor, ())]
+    reached = list(graph.readers(op))
     for number in reached:
         reader = graph.ops[number]
         if reader.family is Family.LOSS:
             return any(costs.input_placements(reader, x)[axis] == Shard(len(x.loops) - 1) for x in reader.inputs)
         if reader.family in _PASSING:
-            later = [after for out in reader.outputs for after in graph.consumers.get(out.tensor, ())]
-            reached += [after for after in later if after not in reached]
+            reached += [after for after in graph.readers(reader) if after not in reached]
     return False
 
 
 def _call(style: str, layouts: tuple[str, str]) -> str:
-    """The style with the layouts that differ from what it assumes."""
+    """Return the style with the layouts that differ from what it assumes."""
     names = ("input_layouts", "output_layouts")
     known = zip(names, layouts, _DEFAULTS[style], strict=True)
     given = [f"{name}={layout}" for name, layout, usual in known if layout != usual]
@@ -186,3 +195,55 @@ def ranges(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = number
         last = number
     yield start, last + 1
+
+
+def patterns(
+    styled: Sequence[tuple[ModuleSharding, str]], among: Sequence[ModuleSharding]
+) -> Iterator[tuple[str, str]]:
+    """(quoted path or pattern, style): one entry per path inside a layer when all layers agree, else one per layer.
+
+    A pattern names no other module of those `among` which it is read.
+    """
+    everywhere = Counter(module.pattern for module in among)
+    alike: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    for module, style in styled:
+        alike[module.pattern].append((module.path, style))
+    for pattern, entries in alike.items():
+        styles = {style for _, style in entries}
+        if len(styles) == 1 and 1 < len(entries) == everywhere[pattern]:
+            yield f'"{pattern}"', entries[0][1]
+        else:
+            yield from ((f'"{path}"', style) for path, style in entries)
+
+
+def matches(modules: Sequence[ModuleSharding], among: Sequence[ModuleSharding]) -> str:
+    """Return the test whether a parameter's `name` is of one of some modules, and of none else."""
+    unstyled = [(module, "") for module in modules]
+    paths = (path.removesuffix('"') + '.*"' for path, _ in patterns(unstyled, among))
+    return f"any(fnmatch.fnmatch(name, p) for p in ({', '.join(paths)},))"
+
+
+def layers_of(modules: Sequence[ModuleSharding]) -> dict[tuple[str, int], list[ModuleSharding]]:
+    """(container, index) → its modules; only containers with several numbered parts."""
+    found: dict[tuple[str, int], list[ModuleSharding]] = defaultdict(list)
+    for module in modules:
+        layer = module.layer
+        if layer:
+            found[layer].append(module)
+    counts = Counter(container for container, _ in found)
+    return {key: inside for key, inside in found.items() if counts[key[0]] > 1}
+
+
+def in_model(container: str) -> str:
+    """Return a container as an attribute of the model, which may be the list itself (`nn.Sequential`)."""
+    return f"model.{container}" if container else "model"
+
+
+def indices_of(numbers: Sequence[int]) -> str:
+    """Numbers as one range, or several in a list."""
+    if not numbers:
+        return "range(0)"
+    stretches = list(ranges(sorted(numbers)))
+    if len(stretches) == 1:
+        return f"range({stretches[0][0]}, {stretches[0][1]})"
+    return str(list(chain.from_iterable(range(a, b) for a, b in stretches)))

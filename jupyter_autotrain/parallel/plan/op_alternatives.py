@@ -1,4 +1,4 @@
-"""Why an op is split as it is: what every other split would cost, with the rest of the plan as it stands.
+"""The reason for an op's split: the cost of every other split, with the rest of the plan as it stands.
 
 With strategy r for the op, parameters kept by state sharding o, and all neighbours as planned, a step takes
 
@@ -14,14 +14,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
+from operator import attrgetter
 
 import numpy as np
 
+from jupyter_autotrain.core.cluster import MeshSpec
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.edges import EdgeTable
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.ops import OpTable
+from jupyter_autotrain.parallel.cost.redistribution import EdgeTable
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.explanation import Explanation, OpAlternative, reason
@@ -41,12 +43,13 @@ def explain(plan: PlanData, name: str) -> Explanation:
     op_costs = _op_costs(plan, costs, op, count)
     chosen = op_costs.alternative(costs.state_sharding_row(op), row)
     others = [op_costs.best(other) for other in range(len(op_costs.table.table)) if other != row]
-    ways = sorted(_distinct(others), key=_seconds)
+    ways = sorted(_distinct(others), key=attrgetter("seconds"))
     runner_up = ways[0] if ways else None
     why = "No other split is possible."
     if runner_up:
         why = reason(chosen, runner_up, plan.solution.limit_bytes, plan.gap)
-    return Explanation(op.name, count, chosen, runner_up, tuple(sorted((chosen, *ways), key=_seconds)), why)
+    every = sorted((chosen, *ways), key=attrgetter("seconds"))
+    return Explanation(op.name, count, chosen, runner_up, tuple(every), why)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class _OpCosts:
 
     Attributes:
         op: The op.
-        axes: Names of the mesh axes.
+        mesh: The mesh.
         table: Its own table.
         compute_s: Per strategy, of a whole step; the other seconds alike.
         weight_s: Per state sharding and strategy.
@@ -64,7 +67,7 @@ class _OpCosts:
     """
 
     op: Op
-    axes: tuple[str, ...]
+    mesh: MeshSpec
     table: OpTable
     compute_s: Floats
     input_s: Floats
@@ -74,7 +77,7 @@ class _OpCosts:
     room: float
 
     def best(self, row: int) -> OpAlternative:
-        """A split with its fastest state sharding within the limit, or its lightest one."""
+        """Return a split with its fastest state sharding within the limit, or its lightest one."""
         sharding_rows = range(len(self.table.states.state_shardings))
         fitting = [sharding_row for sharding_row in sharding_rows if self.held[sharding_row, row] <= self.room]
         if fitting:
@@ -82,12 +85,12 @@ class _OpCosts:
         return self.alternative(min(sharding_rows, key=lambda sharding_row: float(self.held[sharding_row, row])), row)
 
     def alternative(self, sharding_row: int, row: int) -> OpAlternative:
-        """A split with one state sharding."""
+        """Return a split with one state sharding."""
         split = self.table.table[row]
         kept = self.table.states.state_shardings[sharding_row]
         has_weights = bool(self.table.states.state_bytes.any())
         return OpAlternative(
-            _split(self.op, split, self.axes),
+            _split(self.op, split, self.mesh),
             tuple(self.op.loops[i].name if i >= 0 else None for i in split),
             int(kept.zero) if has_weights else 0,
             str(kept) if has_weights else "",
@@ -115,7 +118,7 @@ def _op_costs(plan: PlanData, costs: DecisionCosts, op: Op, count: int) -> _OpCo
     spare = plan.solution.limit_bytes - rank.peak_bytes
     return _OpCosts(
         op=op,
-        axes=model.mesh.axes,
+        mesh=model.mesh,
         table=table,
         compute_s=m * (table.forward_s + table.backward_s + table.recompute_s[mode]),
         input_s=m * input_s,
@@ -127,8 +130,7 @@ def _op_costs(plan: PlanData, costs: DecisionCosts, op: Op, count: int) -> _OpCo
 
 
 def _edges_from(costs: DecisionCosts, model: CostModel, op: Op) -> Iterator[EdgeTable]:
-    readers = {reader for out in op.outputs for reader in costs.graph.consumers.get(out.tensor, ())}
-    for reader in readers:
+    for reader in set(costs.graph.readers(op)):
         yield from (edge for edge in model.edges_into(reader) if edge.source == op.id)
 
 
@@ -152,19 +154,21 @@ def _edge(costs: DecisionCosts, edge: EdgeTable, op: Op) -> tuple[Floats, Floats
     return np.asarray(forward_passes(costs, reader) * edge.forward_s[at] + edge.backward_s[at]), np.asarray(kept[at])
 
 
-def _split(op: Op, loops: Ints, axes: tuple[str, ...]) -> str:
-    words = []
-    for axis, index in zip(axes, loops, strict=True):
+def _split(op: Op, loops: Ints, mesh: MeshSpec) -> str:
+    """Return what each axis splits; tiers of one axis together where they split alike, else each with its size."""
+    words: dict[str, dict[str, int]] = {}
+    for axis, size, index in zip(mesh.axes, mesh.shape, loops, strict=True):
         loop = op.loops[index] if index >= 0 else None
-        words.append(f"{axis}: {loop.role} ({loop.name})" if loop else f"{axis}: whole")
-    return ", ".join(words) or "one device"
-
-
-def _seconds(alternative: OpAlternative) -> float:
-    return alternative.seconds
+        sizes = words.setdefault(axis, {})
+        what = f"{loop.role} ({loop.name})" if loop else "whole"
+        sizes[what] = sizes.get(what, 1) * size
+    parts = []
+    for axis, sizes in words.items():
+        parts += [f"{axis} {size if len(sizes) > 1 else ''}".rstrip() + f": {what}" for what, size in sizes.items()]
+    return ", ".join(parts) or "one device"
 
 
 def _distinct(ways: list[OpAlternative]) -> list[OpAlternative]:
-    """The fastest way of each split in words."""
-    ordered = sorted(ways, key=lambda alternative: (alternative.split, alternative.seconds))
-    return [next(same) for _, same in groupby(ordered, key=lambda alternative: alternative.split)]
+    """Return the fastest way of each split in words."""
+    ordered = sorted(ways, key=attrgetter("split", "seconds"))
+    return [next(same) for _, same in groupby(ordered, key=attrgetter("split"))]

@@ -1,4 +1,4 @@
-"""What a plan is made of: the request, the solution, and how long tracing took."""
+"""The data of a plan: the request, the solution, and the time that tracing took."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
-from jupyter_autotrain.core.matching import closest_matches
+from jupyter_autotrain.core.measurement import Accuracy
+from jupyter_autotrain.core.text_format import closest_matches
 from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.choices import beyond
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecision
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
-from jupyter_autotrain.parallel.plan.notes import notes_of
-from jupyter_autotrain.parallel.plan.unsupported_ops import reported_gap, unsupported_shares
+from jupyter_autotrain.parallel.plan.notes import notes_of, reported_gap, unsupported_shares
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
+from jupyter_autotrain.parallel.search.outer.executed import is_searched_so
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,13 @@ class PlanData:
         request: Mode, solver, limits, pins.
         solution: What was found: the graph as searched, the decision, its cost.
         trace_s: Seconds that tracing the model took; 0 for a graph that was there already.
+        accuracy: How well the last plans on such devices were predicted; None where none was measured.
     """
 
     request: SearchRequest
     solution: Solution
     trace_s: float = 0.0
+    accuracy: Accuracy | None = None
 
     @property
     def graph(self) -> OpGraph:
@@ -39,7 +43,7 @@ class PlanData:
 
     @property
     def decision(self) -> Decision:
-        """Everything that executing the plan needs."""
+        """The decisions, all that executing the plan needs."""
         return self.solution.decision
 
     @property
@@ -64,7 +68,7 @@ class PlanData:
 
     @property
     def mode(self) -> Mode:
-        """How much was searched."""
+        """The part of the space that was searched."""
         return self.request.mode
 
     @property
@@ -94,11 +98,21 @@ class PlanData:
 
     @property
     def gap(self) -> float:
-        """How far the step can be from the best in the space searched, at most; 0.0 is proved best.
+        """Distance of the step from the best in the space searched, at most; 0.0 is proved best.
 
         Infinite where ops without a rule hold more than 1 % of the estimated work (see `unsupported_work`).
         """
         return reported_gap(self.solution.gap, self.unsupported_work)
+
+    @property
+    def among(self) -> str:
+        """The plans that were searched, in words; "" for all."""
+        return " of those that run" if is_searched_so(self.request) and not self.solution.none_runs else ""
+
+    @property
+    def beyond(self) -> tuple[str, ...]:
+        """What of the plan `apply` does not run, in words; empty where it runs."""
+        return beyond(self.graph, self.decision)
 
     @property
     def unsupported_work(self) -> Mapping[str, float]:
@@ -127,8 +141,9 @@ class PlanData:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader must know to use the plan, in sentences."""
-        return notes_of(self.graph, self.solution)
+        """Sentences that a reader needs to use the plan."""
+        found = notes_of(self.graph, self.solution)
+        return found if self.accuracy is None else (*found, str(self.accuracy))
 
     @property
     def zero(self) -> Mapping[ZeroLevel, int]:
@@ -140,7 +155,7 @@ class PlanData:
 
     @property
     def offloaded(self) -> Mapping[str, int]:
-        """What lives on the host → number of parameters: "optimizer" (states alone), "table" (with its states)."""
+        """Kept on the host ("optimizer": states alone, "table": with its states) → number of parameters."""
         found: Counter[str] = Counter()
         for op in self.graph.ops:
             states = self.strategies[op.name].states
@@ -159,11 +174,11 @@ class PlanData:
         return dict(found)
 
     def decision_costs(self) -> DecisionCosts:
-        """The decision with its cost models, rebuilt."""
+        """Return the decision with its cost models, rebuilt."""
         return DecisionCosts.of(self.graph, self.cluster, self.decision, self.request)
 
     def op(self, name: str) -> Op:
-        """The op that is called `name`, or holds a member or a module of that name.
+        """Return the op that is called `name`, or holds a member or a module of that name.
 
         Raises:
             PlanError: When none is.

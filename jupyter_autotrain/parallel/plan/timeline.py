@@ -23,7 +23,7 @@ MOST_PASSES = 192
 
 
 class Activity(StrEnum):
-    """What a rank does."""
+    """An activity of a rank."""
 
     FORWARD = "forward"
     BACKWARD = "backward"
@@ -130,7 +130,7 @@ def _with_messages(passes: Passes, cost: Cost, stage: int) -> Passes:
 
 
 def order_of(schedule: Schedule, stage: int, stages: int, counts: tuple[int, int]) -> list[_Pass]:
-    """The order in which a stage runs its passes; `counts` are microbatches and chunks."""
+    """Return the order in which a stage runs its passes; `counts` are microbatches and chunks."""
     microbatches, chunks = counts
     total = microbatches * chunks
     warm = stages - stage - 1 if chunks == 1 else 2 * (stages - stage - 1) + (chunks - 1) * stages
@@ -142,7 +142,7 @@ def order_of(schedule: Schedule, stage: int, stages: int, counts: tuple[int, int
 
 
 def _pass(number: int, forward: bool, stages: int, counts: tuple[int, int]) -> _Pass:
-    """The k-th pass of one direction: microbatches go in rounds of one per stage through all chunks."""
+    """Return the k-th pass of one direction: microbatches go in rounds of one per stage through all chunks."""
     microbatches, chunks = counts
     if chunks == 1:
         return _Pass(forward, 0, number)
@@ -218,7 +218,7 @@ def _one_piece(row: Sequence[Sequence[TimeSegment]], stage: int) -> Iterator[Tim
 
 
 def _filled(row: Sequence[TimeSegment], once: Passes, stretch: float, step_s: float) -> Iterator[TimeSegment]:
-    """The row stretched, its holes as bubbles, then gradients, optimizer and whatever the step waits for."""
+    """Yield the row stretched, its holes as bubbles, then gradients, optimizer and whatever the step waits for."""
     stage = row[0].stage
     now = 0.0
     tail = [(once.sync_s, Activity.COMMUNICATION), (once.update_s, Activity.OPTIMIZER)]

@@ -1,4 +1,4 @@
-"""Which collectives a plan runs, on which axis, and how many bytes each rank sends for them.
+"""Collectives that a plan runs, by axis, and the bytes that each rank sends for them.
 
 Bytes on the wire per device for a tensor of n bytes over p devices (ring forms): all-gather and reduce-scatter
 (p-1)/p n, all-reduce twice that, all-to-all (p-1)/p of what the device holds (Thakur et al. 2005). Layouts change in
@@ -9,14 +9,15 @@ synchronised level by level: inner axes carry all bytes, outer ones what an inne
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
+from jupyter_autotrain.parallel.cost.layout import Partial, Placement, Placements, Replicate, Shard
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
-from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand
-from jupyter_autotrain.parallel.placement import Partial, Placement, Placements, Replicate, Shard
-from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
-from jupyter_autotrain.parallel.plan.folded import FoldedEdge
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand, OpGraph
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts, FoldedEdge
+from jupyter_autotrain.parallel.search import Alternative, SearchRequest, Solution
+from jupyter_autotrain.parallel.search.solution import decision_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ _CHANGES: Sequence[tuple[str, type[Placement], type[Placement], Callable[[float,
 
 
 def collectives(source: Placements, target: Placements, size_bytes: float, shape: Sequence[int]) -> list[Collective]:
-    """What brings a tensor of `size_bytes` from one layout to another; free slices are left out."""
+    """Return what brings a tensor of `size_bytes` from one layout to another; free slices are left out."""
     now = list(source)
     found = []
     for what, before, after, sent in _CHANGES:
@@ -55,7 +56,7 @@ def collectives(source: Placements, target: Placements, size_bytes: float, shape
 
 
 def edge_collectives(costs: DecisionCosts, edge: FoldedEdge) -> tuple[list[Collective], list[Collective]]:
-    """Collectives for an edge's tensor and for its gradient, in one microbatch, once per reader.
+    """Return collectives for an edge's tensor and for its gradient, in one microbatch, once per reader.
 
     A gathered input is kept as a slice and gathered again in the backward pass, as the cost model has it.
     """
@@ -88,11 +89,13 @@ def state_collectives(costs: DecisionCosts, op: Op) -> Iterator[Collective]:
             yield from _row_collectives(costs, op, gradient)
             continue
         held = weight.numel * DTYPE_BYTES[weight.dtype] / _parts(gradient, shape)
+        level = states.zero
         for axis, size in reversed(list(enumerate(shape))):
             if isinstance(gradient[axis], Partial):
-                for what, passes, times in _syncs(states.zero, costs.decision.microbatches):
+                for what, passes, times in _syncs(level, costs.decision.microbatches):
                     yield Collective(axis, what, passes * held * (size - 1) / size, times)
                 held /= size
+                level = ZeroLevel.NONE if states.inner else level
 
 
 def _row_collectives(costs: DecisionCosts, op: Op, gradient: Placements) -> Iterator[Collective]:
@@ -113,7 +116,7 @@ def most_sent_bytes(costs: DecisionCosts) -> float:
 
 
 def sent_bytes(costs: DecisionCosts, stage: int) -> Mapping[str, float]:
-    """Bytes that a rank of `stage` sends in a step, by axis name; `stages` for messages to its neighbours."""
+    """Bytes that a rank of `stage` sends in a step, by axis name; `pipeline` for messages between stages."""
     axes = costs.decision.mesh.axes
     folded = costs.folded
     total = dict.fromkeys(axes, 0.0)
@@ -130,7 +133,7 @@ def sent_bytes(costs: DecisionCosts, stage: int) -> Mapping[str, float]:
         for one in state_collectives(costs, folded.first_op(node)) if count else ():
             total[axes[one.axis]] += count * one.times * one.sent_bytes
     if len(costs.decision.stages) > 1:
-        total["stages"] = _between_stages(costs, here)
+        total["pipeline"] = _between_stages(costs, here)
     return total
 
 
@@ -146,7 +149,7 @@ def forward_passes(costs: DecisionCosts, op: Op) -> int:
 
 
 def _syncs(zero: ZeroLevel, microbatches: int) -> tuple[tuple[str, int, int], ...]:
-    """(collective, passes over the bytes, times per step) of a weight's replicas."""
+    """Return (collective, passes over the bytes, times per step) of a weight's replicas."""
     if zero is ZeroLevel.NONE:
         return (("all-reduce", 2, 1),)
     if zero is ZeroLevel.OPTIMIZER:
@@ -177,3 +180,38 @@ def _between_stages(costs: DecisionCosts, here: frozenset[int]) -> float:
         split = _parts(costs.output_placements(op, out), decision.mesh.shape)
         total += costs.models[0].tensor_bytes(tensor) * decision.microbatches / split
     return total * decision.chunks
+
+
+MOST_OPS = 10_000  # a few seconds for all alternatives
+MOST_DIFFERENT = 2_000
+
+
+def with_traffic(request: SearchRequest, solution: Solution) -> Solution:
+    """Return the solution with `sent_bytes` in all its costs; its alternatives no longer hold their outcomes.
+
+    Time: that of pricing each plan's folded graph once; only the found plan's of huge graphs, and where the request
+    has no baselines, as while a slider moves.
+    """
+    every = request.baselines and _is_small(solution.graph)
+    found = DecisionCosts.of(solution.graph, solution.cluster, solution.decision, request)
+    return replace(
+        solution,
+        cost=replace(solution.cost, sent_bytes=most_sent_bytes(found)),
+        best=solution.best and _counted(solution.best, request, every=every),
+        candidates=tuple(_counted(other, request, every=every) for other in solution.candidates),
+        baselines={name: _counted(other, request, every=every) for name, other in solution.baselines.items()},
+    )
+
+
+def _is_small(graph: OpGraph) -> bool:
+    different = len(graph.ops) - sum(run.length * (run.count - 1) for run in graph.repeated_blocks)
+    return different <= MOST_DIFFERENT and len(graph.ops) <= MOST_OPS
+
+
+def _counted(other: Alternative, request: SearchRequest, *, every: bool) -> Alternative:
+    outcome = other.outcome
+    if outcome is None or other.cost is None or not every:
+        return replace(other, outcome=None)
+    model = outcome.models[0]
+    costs = DecisionCosts.of(model.graph, model.cluster, decision_of(outcome), request)
+    return replace(other, cost=replace(other.cost, sent_bytes=most_sent_bytes(costs)), outcome=None)

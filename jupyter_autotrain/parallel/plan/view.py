@@ -2,20 +2,22 @@
 
 Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index counts `mesh.axes`, outermost first):
 
-* `version` 1; `name` of the model; `mode`, `search`; `complete` (false: stopped early, best so far); `gap`, `bound_s`;
+* `version` 1; `name` of the model; `plan`, the answer in one line; `mode`, `search`; `complete` (false: stopped early,
+  best so far); `gap`, `bound_s`;
   `trace_s`, `search_s`; `limit_bytes` per rank; `unknown` kinds of ops that have no rule and are replicated, and
   `unsupported_work`: `{kind: share of the estimated work}` of them. `gap` is null where nothing is proved: no near
   bound, or more than 1 % of the work in them. `notes`: sentences that a reader must know to use the plan.
 * `cluster`: `name`, `devices`, `device`, `memory_bytes` and what training can have of it, `usable_bytes`; `levels`,
   innermost first: `{name, size, kind, bytes_per_s}`.
-* `mesh`: `axes` and `shape` over the devices of one stage, `stages` (device number = stage * devices of a stage +
-  coordinates on the axes, the last axis fastest).
-* `microbatches`, `schedule`, `chunks`; `zero`: `{level: parameters}`; `recompute`: `{mode: blocks}`.
+* `mesh`: `axes` (equal names: tiers of one axis) and `shape` over the devices of one stage, `stages` (device number =
+  stage * devices of a stage + coordinates on the axes, the last axis fastest).
+* `microbatches`, `schedule` ("" without stages), `chunks`; `zero`: `{level: parameters}`; `recompute`:
+  `{mode: blocks}`; `inputs`: `{batch, sequence}`, null where the graph does not tell.
 * `cost`: `step_s`, `compute_s`, `communication_s` (what is exposed), `bubble_s`, `optimizer_s`, `peak_memory_bytes`,
   `sent_bytes` (by a rank in a step, of the stage that sends most).
-* `candidates`, the table of plans, fastest first within its kind: `{name, kind: found | data | model | hybrid | other,
-  what, fits, reason, step_s, compute_s, communication_s, bubble_s, optimizer_s, peak_memory_bytes, sent_bytes}` (null
-  where a plan does not apply or fit; `reason` says why).
+* `candidates`, the table of plans, fastest first within its kind: `{name, kind: found | fastest | data | hybrid |
+  other, what, fits, reason, step_s, compute_s, communication_s, bubble_s, optimizer_s, peak_memory_bytes,
+  sent_bytes}` (null where a plan does not apply or fit; `reason` says why).
 * `groups`: `{label, count}`; `nodes` of a group stand for `count` equal blocks in a row.
 * `nodes`: `{id, op, label, family, kind, group (-1: none), count, stages, colour: data | sequence | tensor | expert |
   spatial | mixed | replica, split (per axis the role of the loop that is split, or null), loops (per axis its name, or
@@ -29,7 +31,7 @@ Keys of `view(record)` (seconds end in `_s`, bytes in `_bytes`; an axis index co
 * `timeline`: `{step_s, segments: [{stage, start_s, stop_s, what: forward | backward | communication | optimizer |
   bubble, microbatch}]}`; communication is what is exposed; segments of a stage leave no hole.
 * `ranks`, one row per stage: `{stage, device, ranks, blocks, parameter_bytes, gradient_bytes, optimizer_bytes,
-  activation_bytes, peak_bytes, limit_bytes, sent_bytes: {axis name or "stages": bytes a rank sends per step}}`.
+  activation_bytes, peak_bytes, limit_bytes, sent_bytes: {axis name or "pipeline": bytes a rank sends per step}}`.
 * `code`: torch code; `caveats`: sentences, why they do not run as they stand (none where
   they do).
 """
@@ -40,17 +42,17 @@ from collections.abc import Iterator
 from math import isfinite
 from typing import Final, cast
 
-from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.agent.json import JsonObject, to_json
+from jupyter_autotrain.parallel.cost.layout import Placements, Shard
 from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
-from jupyter_autotrain.parallel.placement import Placements, Shard
+from jupyter_autotrain.parallel.graph.resize import extent_of
 from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.code import code
-from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
-from jupyter_autotrain.parallel.plan.folded import FoldedEdge
+from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts, FoldedEdge
+from jupyter_autotrain.parallel.plan.formatting import colour, label
 from jupyter_autotrain.parallel.plan.modules import modules_of
-from jupyter_autotrain.parallel.plan.naming import colour, label
 from jupyter_autotrain.parallel.plan.plan_data import PlanData, weights_of
-from jupyter_autotrain.parallel.plan.plan_tables import candidate_rows, cost_fields, rank_rows
+from jupyter_autotrain.parallel.plan.text_report import candidate_rows, cost_fields, rank_rows
 from jupyter_autotrain.parallel.plan.timeline import timeline
 from jupyter_autotrain.parallel.plan.traffic import edge_collectives, state_collectives
 
@@ -68,6 +70,7 @@ def view(plan: PlanData) -> JsonObject:
     return {
         "version": VERSION,
         "name": plan.name,
+        "plan": solution.name,
         "mode": str(plan.mode),
         "search": str(plan.request.search),
         "complete": solution.complete,
@@ -80,12 +83,13 @@ def view(plan: PlanData) -> JsonObject:
         "unsupported_work": dict(plan.unsupported_work),
         "notes": list(plan.notes),
         "cluster": _cluster(plan),
-        "mesh": {"axes": plan.mesh.axes, "shape": plan.mesh.shape, "stages": len(plan.stages)},
+        "mesh": {"axes": list(plan.mesh.axes), "shape": plan.mesh.shape, "stages": len(plan.stages)},
         "microbatches": plan.microbatches,
-        "schedule": str(plan.schedule),
+        "schedule": str(plan.schedule) if len(plan.stages) > 1 else "",
         "chunks": plan.decision.chunks,
         "zero": {str(int(level)): count for level, count in plan.zero.items()},
         "recompute": {str(mode): count for mode, count in plan.recompute.items()},
+        "inputs": to_json(extent_of(plan.graph)),
         "cost": cost_fields(plan.cost),
         "candidates": list(candidate_rows(plan)),
         "groups": cast("JsonObject", to_json(folded.groups)),
@@ -173,7 +177,7 @@ class _GraphView:
         }
 
     def _shown(self, edge: FoldedEdge) -> int:
-        """The tensor of the op that stands for the edge's source, in the place of the one that is read."""
+        """Return the tensor of the op that stands for the edge's source, in the place of the one that is read."""
         graph = self.graph
         tensor = edge.operand.tensor
         made = [out.tensor for out in graph.ops[graph.producers[tensor]].outputs]

@@ -1,4 +1,4 @@
-"""Attention as one op that only has shapes: what a fused kernel reads, writes, keeps and computes."""
+"""Attention, and the grouped product of experts, each as one op that only has shapes."""
 
 from __future__ import annotations
 
@@ -6,6 +6,31 @@ import torch
 
 from jupyter_autotrain.parallel.trace.internals import Passed
 from jupyter_autotrain.parallel.trace.traced_ops import TracedOp
+
+
+class GroupedProduct(torch.autograd.Function):
+    """`out[t, n] = sum_k tokens[t, k] weight[expert of t, k, n]`, rows sorted by expert."""
+
+    @staticmethod
+    def forward(ctx: Passed, tokens: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """Output of shape (tokens, width)."""
+        ctx.save_for_backward(tokens, weight)
+        return tokens.new_empty(tokens.shape[0], weight.shape[-1])
+
+    @staticmethod
+    def backward(ctx: Passed, *_grads: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        """Gradients of the two inputs."""
+        tokens, weight = ctx.saved_tensors
+        return torch.empty_like(tokens), torch.empty_like(weight)
+
+
+def grouped_costs(tokens: torch.Tensor, weight: torch.Tensor) -> tuple[float, float]:
+    """FLOPs and bytes of the forward product; the backward pass is two such products."""
+    rows, depth = tokens.shape
+    width = weight.shape[-1]
+    moved = (rows * (depth + width) + weight.numel()) * tokens.element_size()
+    return 2.0 * rows * depth * width, float(moved)
+
 
 BACKWARD = 2.5
 """Backward over forward: the scores again, then two products each for values and scores (FlashAttention-2, sec. 3)."""

@@ -11,14 +11,11 @@ from functools import partial
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own custom
 from torch.overrides import TorchFunctionMode
-from torch.utils._pytree import tree_leaves
 
-from jupyter_autotrain.parallel.trace.attention import attend
-from jupyter_autotrain.parallel.trace.experts import GroupedProduct, grouped_costs
-from jupyter_autotrain.parallel.trace.internals import Passed
-from jupyter_autotrain.parallel.trace.packing import pack, pad
+from jupyter_autotrain.parallel.trace.attention import GroupedProduct, attend, grouped_costs
+from jupyter_autotrain.parallel.trace.internals import Passed, tensors_in
 from jupyter_autotrain.parallel.trace.recorder import Recorder
-from jupyter_autotrain.parallel.trace.recurrent import CELLS, read, run
+from jupyter_autotrain.parallel.trace.recurrent import CELLS, pack, pad, read, run
 
 WHOLE: Mapping[Callable[..., Passed], str] = {
     F.linear: "linear",
@@ -102,7 +99,7 @@ class FunctionInterceptor(TorchFunctionMode):
         return found or real(*args)
 
     def _bags(self, input: torch.Tensor, weight: torch.Tensor, *rest: Passed, **words: Passed) -> torch.Tensor:
-        others = [leaf for leaf in tree_leaves((rest, words)) if isinstance(leaf, torch.Tensor)]
+        others = tensors_in((rest, words))
         mode = words.get("mode", "mean")
         with self._recorder.composite_op("embedding_bag", [weight, input, *others], mode=mode) as (_, results):
             out: torch.Tensor = F.embedding_bag(input, weight, *rest, **words)
@@ -129,13 +126,13 @@ def _dropout(input: torch.Tensor, p: float = 0.5, training: bool = True, inplace
 def _operands(
     func: Callable[..., Passed], args: Passed, kwargs: Passed
 ) -> tuple[list[torch.Tensor], dict[str, object]]:
-    inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
+    inputs = tensors_in((args, kwargs))
     named = {"equation": args[0]} if func is torch.einsum and isinstance(args[0], str) else {}
     return inputs, dict(named)
 
 
 def _unchecked(func: types.FunctionType) -> types.FunctionType:
-    """A copy of a torch function that does not hand itself to the function mode again."""
+    """Return a copy of a torch function that does not hand itself to the function mode again."""
     names = {**func.__globals__, **dict.fromkeys(CHECKS, lambda *_: False)}
     copy = types.FunctionType(func.__code__, names, func.__name__, func.__defaults__, func.__closure__)
     copy.__kwdefaults__ = func.__kwdefaults__
@@ -152,10 +149,9 @@ def modules(recorder: Recorder, model: torch.nn.Module) -> Iterator[None]:
         recorder.path.append(names.get(module, type(module).__name__))
         stack = ExitStack()
         results: list[Passed] = []
-        tokens = next((leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)), None)
-        kind, known = _module_kind(module, tokens.shape[-1] if tokens is not None and tokens.dim() else 0)
+        inputs = tensors_in(args)
+        kind, known = _module_kind(module, inputs[0].shape[-1] if inputs and inputs[0].dim() else 0)
         if kind:
-            inputs = [leaf for leaf in tree_leaves(args) if isinstance(leaf, torch.Tensor)]
             inputs += list(module.parameters())
             _, results = stack.enter_context(recorder.composite_op(kind, inputs, **known))
         open_regions.append((stack, results))
@@ -197,13 +193,12 @@ def _module_kind(module: torch.nn.Module, width: int) -> tuple[str, dict[str, in
     name = type(module).__name__
     parameters = list(module.parameters())
     if name.endswith(("RMSNorm", "LayerNorm")) and not isinstance(module, torch.nn.LayerNorm):
-        flat = parameters and all(p.shape == (width,) for p in parameters) and not list(module.children())
+        flat = {p.shape for p in parameters} == {(width,)} and not list(module.children())
         return ("rms_norm" if flat else ""), {}
-    stacked = [p for p in parameters if p.dim() == 3]
+    stacked = [p.shape for p in parameters if p.dim() == 3]
     if name.endswith("Experts") and len(stacked) > 1:
-        first = stacked[0].shape
-        second = stacked[-1].shape
-        shared = set(second[1:]) & {*first[1:], *(size // 2 for size in first[1:])}  # gate and up may lie in one
-        inner = max(shared - {width}, default=0)
-        return "experts", {"experts": first[0], "inner": inner}
+        first, *_, second = stacked
+        halves = {size // 2 for size in first[1:]}  # gate and up may lie in one
+        shared = halves.union(first[1:]) & set(second[1:])
+        return "experts", {"experts": first[0], "inner": max(shared - {width}, default=0)}
     return "", {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from jupyter_autotrain.parallel.graph.batch_dims import CONSTANT, COUNTING
@@ -26,7 +27,7 @@ Tables: TypeAlias = tuple[Sequence[SeenTensor], Mapping[int, int], Mapping[int, 
 def to_graph(
     name: str, seen: Sequence[SeenTensor], records: Sequence[TracedOp], owners: Mapping[int, int], loss: int
 ) -> OpGraph:
-    """The graph of all ops that lead from an input or a parameter to the loss.
+    """Return the graph of all ops that lead from an input or a parameter to the loss.
 
     Args:
         name: Name of the graph.
@@ -38,18 +39,17 @@ def to_graph(
     changing = _changing(seen, records)
     alive = _needed([record for record in records if not changing.isdisjoint(record.inputs)], loss)
     owners = {storage: place for storage, place in owners.items() if place in changing}
-    read = {place for record in alive for place in record.inputs} | {loss}
-    made = {place for record in alive for place in record.outputs if place in read}
+    read = {loss}.union(*(record.inputs for record in alive))
+    made = read.intersection(chain.from_iterable(record.outputs for record in alive))
+    constants = dict.fromkeys(read - made, CONSTANT) | dict.fromkeys(_counting(records) - made, COUNTING)
     builder = Builder(name)
     counted: set[int] = set()  # storages
-    counting = _counting(records)
     ids: dict[int, int] = {}
     for record in alive:
-        outputs = [place for place in record.outputs if place in made]
+        outputs = list(filter(made.__contains__, record.outputs))
         for place in (*record.inputs, *outputs):
             if place not in ids:
-                constant = COUNTING if place in counting else CONSTANT
-                ids[place] = _tensor(builder, seen[place], "" if place in made else constant)
+                ids[place] = _tensor(builder, seen[place], constants.get(place, ""))
         _add(builder, record, outputs, (seen, ids, owners, counted))
     return builder.graph()
 
@@ -118,7 +118,7 @@ def _add(builder: Builder, record: TracedOp, outputs: Sequence[int], tables: Tab
 
 
 def _saved(builder: Builder, record: TracedOp, tables: Tables) -> tuple[tuple[int, ...], int]:
-    """Saved tensors of the graph, and the bytes of those saved that are not in it, each storage once."""
+    """Return saved tensors of the graph, and the bytes of those saved that are not in it, each storage once."""
     seen, ids, owners, counted = tables
     tensors = []
     extra = 0

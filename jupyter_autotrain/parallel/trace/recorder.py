@@ -18,10 +18,10 @@ from torch._subclasses.fake_tensor import (
     FakeTensorMode,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
+from torch.utils._pytree import tree_map
 
 from jupyter_autotrain.parallel.graph.graph import TensorKind
-from jupyter_autotrain.parallel.trace import op_costs
+from jupyter_autotrain.parallel.trace import formulas
 from jupyter_autotrain.parallel.trace.internals import (
     Passed,
     is_mutable,
@@ -30,9 +30,9 @@ from jupyter_autotrain.parallel.trace.internals import (
     running_node,
     shape_only,
     storage_of,
+    tensors_in,
 )
-from jupyter_autotrain.parallel.trace.source_lines import here
-from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp
+from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp, here
 from jupyter_autotrain.parallel.trace.values import IntegerValues
 
 STRIDED = frozenset(("as_strided", "as_strided_copy"))
@@ -102,7 +102,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
             yield None, results
             return
         record = self._new(kind, args)
-        record.inputs = [self.place(t) for t in inputs]
+        record.inputs = list(map(self.place, inputs))
         first = len(self.seen)
         self._region = record
         self._inside = set()
@@ -110,18 +110,17 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
             yield record, results
         finally:
             self._region = None
-        for tensor in tree_leaves(results):
-            if isinstance(tensor, torch.Tensor):
-                record.outputs.append(self.place_output(tensor))
-                if self.owners[storage_of(tensor)] >= first:
-                    self.owners[storage_of(tensor)] = record.outputs[-1]
-        extra = (p for p in self._inside if p < first and p not in record.inputs)
-        record.inputs += [p for p in extra if self.seen[p].kind is not TensorKind.BUFFER]
+        for tensor in tensors_in(results):
+            record.outputs.append(self.place_output(tensor))
+            if self.owners[storage_of(tensor)] >= first:
+                self.owners[storage_of(tensor)] = record.outputs[-1]
+        before = sorted(filter(first.__gt__, self._inside.difference(record.inputs)))
+        record.inputs += [p for p in before if self.seen[p].kind is not TensorKind.BUFFER]
         self.records.append(record)
 
     @contextmanager
     def backward(self) -> Iterator[None]:
-        """What is dispatched inside belongs to the backward pass."""
+        """Record what is dispatched inside as part of the backward pass."""
         self._backward = True
         try:
             yield
@@ -129,7 +128,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
             self._backward = False
 
     def mark_saved(self, tensor: torch.Tensor) -> torch.Tensor:
-        """Hook of autograd: the newest node keeps a tensor for the backward pass."""
+        """Record, as a hook of autograd, that the newest node keeps a tensor for the backward pass."""
         self._kept.setdefault(newest_node(), {})[storage_of(tensor)] = tensor.untyped_storage().nbytes()
         self._alive.append(tensor)
         return tensor
@@ -152,13 +151,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         if func is torch.ops.prim.device.default:
             return func(*args, **kwargs)
         args, kwargs = tree_map(self._faked, (args, kwargs))
-        inputs = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, torch.Tensor)]
-        places = [] if self._backward else [self.place(t) for t in inputs]
+        inputs = tensors_in((args, kwargs))
+        places = [] if self._backward else list(map(self.place, inputs))
         out = self._run(func, args, kwargs)
-        outputs = [leaf for leaf in tree_leaves(out) if isinstance(leaf, torch.Tensor)]
+        outputs = tensors_in(out)
         record = self._record(func, args, kwargs, places, outputs)
         if record is not None:
-            cost = op_costs.flops(func, args, kwargs, out), op_costs.moved_bytes(func, inputs, outputs)
+            cost = formulas.flops(func, args, kwargs, out), formulas.moved_bytes(func, inputs, outputs)
             record.cost(*cost, backward=self._backward)
         return out
 
@@ -182,22 +181,22 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         places: list[int],
         outputs: list[torch.Tensor],
     ) -> TracedOp | None:
-        """The record that the op belongs to, new when it is a forward op outside any region."""
+        """Return the record that the op belongs to, new when it is a forward op outside any region."""
         if self._backward:
             node = running_node()
             return None if node is None else self._nodes.get(node)
-        record = self._region or self._new(op_costs.kind_of(func))
+        record = self._region or self._new(formulas.kind_of(func))
         self._nodes.setdefault(newest_node(), record)
         if record is self._region:
             self._inside.update(places)
-            record.inner.extend(self.place_output(tensor) for tensor in outputs)
+            record.inner.extend(map(self.place_output, outputs))
             return record
         record.args = named_arguments(func, args, kwargs)
         if record.kind in STRIDED:
             record.args = {**record.args, "input_stride": list(args[0].stride())}
         record.pointwise = torch.Tag.pointwise in func.tags
-        record.inputs = [] if record.kind in op_costs.FACTORIES else places
-        record.outputs = [self.place_output(t) for t in outputs]
+        record.inputs = [] if record.kind in formulas.FACTORIES else places
+        record.outputs = list(map(self.place_output, outputs))
         self.records.append(record)
         if is_mutable(func) and outputs:
             self._write_through(args[0], places[0], record)
@@ -213,12 +212,13 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         return place
 
     def _write_through(self, tensor: torch.Tensor, before: int, record: TracedOp) -> None:
-        """A change through a view also changes what it is a view of."""
+        """Record that a change through a view also changes what it is a view of."""
         owner = self.owners[storage_of(tensor)]
         base = self._tensors.get(owner)
         if base is None or base is tensor or owner in (before, record.outputs[0]):
             return
-        patch = self._new("slice_scatter")
+        strides = {"input_stride": list(base.stride()), "stride": list(tensor.stride())}
+        patch = self._new("slice_scatter", strides)
         patch.inputs = [owner, record.outputs[0]]
         patch.outputs = [self.place_output(base)]
         for alias in self._sharing[storage_of(base)]:
@@ -230,7 +230,7 @@ class Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch lea
         return TracedOp(kind, ".".join([*filter(None, self.path[-1:]), kind]), here(), args=args or {})
 
     def _faked(self, leaf: object) -> object:
-        """A tensor that the model holds outside its parameters and buffers, as a fake one."""
+        """Return a tensor that the model holds outside its parameters and buffers, as a fake one."""
         if not isinstance(leaf, torch.Tensor) or isinstance(leaf, FakeTensor):
             return leaf
         fake = self._constants.get(id(leaf))

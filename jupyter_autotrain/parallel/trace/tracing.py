@@ -6,7 +6,7 @@ import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 
 import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -14,15 +14,88 @@ from torch.func import functional_call
 from torch.utils._pytree import tree_leaves, tree_map
 
 from jupyter_autotrain.errors import TraceError
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
-from jupyter_autotrain.parallel.trace.checkpointing import NOTE, without_checkpointing
+from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.trace.composite_ops import FunctionInterceptor, modules
 from jupyter_autotrain.parallel.trace.convert import to_graph
-from jupyter_autotrain.parallel.trace.internals import Passed, shape_only
-from jupyter_autotrain.parallel.trace.loss import loss_of
+from jupyter_autotrain.parallel.trace.internals import NOTE, Passed, shape_only, without_checkpointing
 from jupyter_autotrain.parallel.trace.recorder import Recorder
-from jupyter_autotrain.parallel.trace.source_lines import explain
+from jupyter_autotrain.parallel.trace.traced_ops import explain
+
+_ACTION = "Give a loss_fn that makes the loss from what the model returns."
+
+
+def loss_of(out: Passed, loss_fn: Callable[[Passed], torch.Tensor] | None) -> torch.Tensor:
+    """Return what `loss_fn` makes of an output.
+
+    Without it the model's own `loss`, else the sum of its floating point outputs.
+
+    Outputs may be tensors, mappings, sequences and dataclasses, in one another.
+
+    Raises:
+        TraceError: There is no tensor to make a loss of, or `loss_fn` makes something else than a number.
+    """
+    if loss_fn is not None:
+        return _number(loss_fn(out))
+    own = out.get("loss") if isinstance(out, Mapping) else getattr(out, "loss", None)
+    if isinstance(own, torch.Tensor):
+        return _sum(own)
+    parts = [tensor for tensor in _tensors(out) if tensor.is_floating_point() or tensor.is_complex()]
+    if not parts:
+        raise _without_tensors(out)
+    total = _sum(parts[0])
+    for part in parts[1:]:
+        total = total + _sum(part)
+    return total
+
+
+def _sum(tensor: torch.Tensor) -> torch.Tensor:
+    real = tensor.abs() if tensor.is_complex() else tensor
+    return real if real.dim() == 0 else real.sum()
+
+
+def _tensors(out: Passed) -> Iterator[torch.Tensor]:
+    if isinstance(out, torch.Tensor):
+        yield out
+        return
+    for part in _parts(out) or ():
+        yield from _tensors(part)
+
+
+def _parts(out: Passed) -> Sequence[Passed] | None:
+    """Return the parts of an output; None where they are unknown."""
+    if isinstance(out, Mapping):
+        return list(out.values())
+    if isinstance(out, list | tuple | set | frozenset):
+        return list(out)
+    if is_dataclass(out) and not isinstance(out, type):
+        return [getattr(out, field.name) for field in fields(out)]
+    return None
+
+
+def _number(loss: object) -> torch.Tensor:
+    if isinstance(loss, torch.Tensor) and loss.dim() == 0:
+        return loss
+    there = f"a tensor of shape {tuple(loss.shape)}" if isinstance(loss, torch.Tensor) else f"a {type(loss).__name__}"
+    raise TraceError(
+        f"The loss_fn returns {there}.", "A tensor with one element and no dims.", "Let it return a mean or a sum."
+    )
+
+
+def _without_tensors(out: object) -> TraceError:
+    name = type(out).__name__
+    opaque = _parts(out) is None and not isinstance(out, torch.Tensor)
+    if opaque:
+        return TraceError(
+            f"The model returns a {name}, in which no tensors can be found.",
+            "A tensor, or a mapping, sequence or dataclass of tensors, with the loss under `loss` if there is one.",
+            _ACTION,
+        )
+    return TraceError(
+        f"The model returns {name} without a floating point tensor.",
+        "A loss, or outputs that a loss can be made of.",
+        _ACTION,
+    )
 
 
 def trace(
@@ -32,7 +105,7 @@ def trace(
     loss_fn: Callable[[Passed], torch.Tensor] | None = None,
     name: str = "",
 ) -> OpGraph:
-    """The graph of one training step of a model, forward and backward, from shapes alone.
+    """Return the graph of one training step of a model, forward and backward, from shapes alone.
 
     Nothing is computed and nothing is allocated: parameters, buffers and inputs (real, fake or meta) are replaced by
     tensors that only have a shape. The model is traced in training mode and left as it was. FLOPs are those of torch's
@@ -98,7 +171,7 @@ def _arguments(given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
 
 
 def _keeps_past(model: torch.nn.Module, kwargs: Mapping[str, Passed]) -> bool:
-    """Whether a model would keep past keys, which no training step needs."""
+    """Return whether a model would keep past keys, which no training step needs."""
     caches = getattr(getattr(model, "config", None), "use_cache", False)
     return bool(caches) and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters
 
@@ -138,7 +211,7 @@ def _inputs(
 
 
 def _rename(recorder: Recorder, value: Passed, key: str) -> Passed:
-    """A keyword argument that is one tensor is named by its keyword."""
+    """Name a keyword argument that is one tensor by its keyword."""
     if isinstance(value, torch.Tensor):
         place = recorder.place(value)
         recorder.seen[place] = replace(recorder.seen[place], name=key)

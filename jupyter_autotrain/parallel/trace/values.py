@@ -8,7 +8,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode, unset_fake_temporarily
 from torch.utils._pytree import tree_any, tree_leaves, tree_map
 
-from jupyter_autotrain.parallel.trace.internals import Passed, without_modes
+from jupyter_autotrain.parallel.trace.internals import Passed, tensors_in, without_modes
 
 LARGEST = 1 << 22
 """Elements of the largest tensor whose values are kept."""
@@ -43,11 +43,11 @@ class IntegerValues:
             self._given.add(id(fake))
 
     def is_constant(self, fake: torch.Tensor) -> bool:
-        """Whether a value is known and does not come from the example inputs."""
+        """Return whether a value is known and does not come from the example inputs."""
         return id(fake) in self._real and id(fake) not in self._given
 
     def numbers(self, fake: torch.Tensor) -> list[int] | None:
-        """The elements of a one-dimensional tensor, where they are known."""
+        """Return the elements of a one-dimensional tensor, where they are known."""
         real = self._real.get(id(fake))
         if real is None:
             return None
@@ -55,7 +55,7 @@ class IntegerValues:
             return [int(element) for element in real.tolist()]
 
     def of_numbers(self, elements: Sequence[int], source: object) -> torch.Tensor:
-        """A fake one-dimensional tensor of known elements that were computed from `source`."""
+        """Return a fake one-dimensional tensor of known elements that were computed from `source`."""
         with without_modes():
             real = torch.tensor(elements, dtype=torch.int64)
             return self._fake(real, source)
@@ -74,7 +74,7 @@ class IntegerValues:
                 self._real.pop(id(fake), None)  # what was changed in place is no longer what it was
 
     def resolve(self, func: Passed, args: Passed, kwargs: Passed) -> Passed:
-        """The result of an op whose shape or number depends on values, or None when they are not known."""
+        """Return the result of an op whose shape or number depends on values, or None when they are not known."""
         if func is torch.ops.aten.index.Tensor:
             return self._index(func, args)
         if not self._known((args, kwargs)):
@@ -116,10 +116,10 @@ class IntegerValues:
         return not tree_any(lambda leaf: isinstance(leaf, torch.Tensor) and id(leaf) not in self._real, tree)
 
     def _is_followed(self, source: Passed, outs: Sequence[Passed]) -> bool:
-        """Whether to compute an op on values: integers from integers, and what comes of a random number."""
+        """Return whether to compute an op on values: integers from integers, and what comes of a random number."""
         if not self._known(source):
             return False
-        read = [leaf for leaf in tree_leaves(source) if isinstance(leaf, torch.Tensor)]
+        read = tensors_in(source)
         drawn = bool(read) and all(leaf.numel() == 1 for leaf in (*read, *outs) if isinstance(leaf, torch.Tensor))
         return drawn or all(map(_is_exact, outs))
 

@@ -1,7 +1,6 @@
 /** Operations on one experiment: its details, trials, curves, logs, pictures and reasons. */
 
-import type { Json, LogChoice, LogMatch } from '../../widgets/lib/frames';
-import type { PictureName } from '../../widgets/lib/images';
+import type { Json, LogChoice, LogMatch, PictureName } from '../../widgets/lib/frames';
 import type { View } from '../../widgets/plan/view';
 import type { Experiment } from './experiments';
 import { pageUrl, request, requestBytes } from './request';

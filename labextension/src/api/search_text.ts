@@ -13,13 +13,14 @@ const AMBIGUOUS = /^$|^[\d.+-]|[\s,:#&*!|>'"%@`()[\]{}]|^(true|false|null|yes|no
 
 /** A distribution in one line: `loguniform(1e-6, 0.1)`, `choice(adam, sgd)` */
 export function searchText(space: Json | undefined): string {
-  if (typeof space !== 'object' || space === null || Array.isArray(space)) return valueText(space ?? null);
-  if (Array.isArray(space.options)) return `choice(${space.options.map(optionText).join(', ')})`;
-  const { kind } = space;
-  const names = typeof kind === 'string' ? NUMBERS[kind] : undefined;
-  if (typeof kind !== 'string' || !names) return JSON.stringify(space);
-  const numbers = names.map((name) => space[name]).filter((value) => typeof value === 'number');
-  const prefix = `${typeof space.q === 'number' ? 'q' : ''}${space.log === true ? 'log' : ''}`;
+  const found = objectOf(space);
+  if (!found) return valueText(space ?? null);
+  if (Array.isArray(found.options)) return `choice(${found.options.map(optionText).join(', ')})`;
+  const kind = typeof found.kind === 'string' ? found.kind : '';
+  const names = NUMBERS[kind];
+  if (!names) return JSON.stringify(space);
+  const numbers = names.map((name) => found[name]).filter((value) => typeof value === 'number');
+  const prefix = `${typeof found.q === 'number' ? 'q' : ''}${found.log === true ? 'log' : ''}`;
   return `${prefix}${kind}(${numbers.map(numberText).join(', ')})`;
 }
 
@@ -27,8 +28,7 @@ export function searchText(space: Json | undefined): string {
 export function numericOptions(search: Record<string, Json>, prefix = ''): Map<string, number[]> {
   const found = new Map<string, number[]>();
   for (const [name, space] of Object.entries(search)) {
-    if (typeof space !== 'object' || space === null || Array.isArray(space)) continue;
-    const { options } = space;
+    const options = objectOf(space)?.options;
     if (!Array.isArray(options)) continue;
     const numbers = options.filter((option) => typeof option === 'number');
     if (numbers.length === options.length) found.set(`${prefix}${name}`, numbers);
@@ -40,21 +40,24 @@ export function numericOptions(search: Record<string, Json>, prefix = ''): Map<s
   return found;
 }
 
+function objectOf(value: Json | undefined): Record<string, Json> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : undefined;
+}
+
 /** The space that an option brings; undefined for a plain value. */
 function spaceOf(option: Json): Record<string, Json> | undefined {
-  if (typeof option !== 'object' || option === null || Array.isArray(option)) return undefined;
-  const { kind, space } = option;
-  const isNested = kind === 'nested' && typeof space === 'object' && space !== null && !Array.isArray(space);
-  return isNested ? space : undefined;
+  const found = objectOf(option);
+  return found?.kind === 'nested' ? objectOf(found.space) : undefined;
 }
 
 /** An option may have a space of its own: `{_name: mlp, width: choice(32, 64)}` */
 function optionText(option: Json): string {
-  if (typeof option !== 'object' || option === null || Array.isArray(option)) return valueText(option);
+  const found = objectOf(option);
+  if (!found) return valueText(option);
   const space = spaceOf(option);
   if (!space) return JSON.stringify(option);
   const inner = Object.entries(space).map(([key, value]) => `${key}: ${searchText(value)}`);
-  return `{${[`_name: ${valueText(option.name ?? null)}`, ...inner].join(', ')}}`;
+  return `{${[`_name: ${valueText(found.name ?? null)}`, ...inner].join(', ')}}`;
 }
 
 function valueText(value: Json): string {

@@ -3,7 +3,7 @@
 import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import type { IDisposable } from '@lumino/disposable';
-import { downloadFrom } from '../../widgets/lib/export';
+import { downloadFrom } from '../../widgets/lib/download';
 import type { LogChoice } from '../../widgets/lib/frames';
 import type { Message, Session, Wire } from '../../widgets/lib/session';
 import * as api from '../api/experiment';
@@ -160,11 +160,11 @@ export class RestWire implements Wire, IDisposable {
       this.#signal.emit();
     }
     if (message.reset) this.#rows.forget();
-    const kinds = new Set(message.changes.filter(this.#isOurs).map(({ kind }) => kind));
-    if (message.reset || kinds.has('state')) this.#states.soon(AFTER_STATE_MS);
-    if (message.reset || kinds.has('metrics')) this.#states.soon(AFTER_METRICS_MS);
-    if (message.reset || kinds.has('notes')) this.#notes.soon(AFTER_METRICS_MS);
-    if (kinds.has('notes')) this.#states.soon(AFTER_METRICS_MS);
+    const changed = message.changes.filter(this.#isOurs).map(({ kind }) => kind);
+    const kinds = new Set(message.reset ? ['state', 'metrics', 'notes'] : changed);
+    if (kinds.has('state')) this.#states.soon(AFTER_STATE_MS);
+    if (kinds.has('metrics') || kinds.has('notes')) this.#states.soon(AFTER_METRICS_MS);
+    if (kinds.has('notes')) this.#notes.soon(AFTER_METRICS_MS);
   }
 
   readonly #isOurs = (change: Change): boolean => change.experiment === this.id;

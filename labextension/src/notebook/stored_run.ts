@@ -1,4 +1,4 @@
-/** What a notebook keeps of an experiment; see `jupyter_autotrain/views/run_json.py`. Pure. */
+/** What a notebook keeps of an experiment; see `jupyter_autotrain/views/json_objects.py`. Pure. */
 
 export const RUN_MIME_TYPE = 'application/vnd.autotrain.run+json';
 

@@ -1,6 +1,7 @@
 /** The sidebar: experiments that run, wait and are done, with progress, best value and a small curve. */
 
 import type { TranslationBundle } from '@jupyterlab/translation';
+import { closeIcon } from '@jupyterlab/ui-components';
 import type { CommandRegistry } from '@lumino/commands';
 import * as React from 'react';
 import type { ExperimentList } from '../api/experiments';
@@ -8,7 +9,6 @@ import { MAGIC } from '../header/header_lines';
 import { useChanges } from '../home/model_signal';
 import { ChosenBar } from './chosen_bar';
 import { OPEN_EXPERIMENT, SHOW_TABLE } from './commands';
-import { Filters } from './filters';
 import { MOST_LISTED } from './list_model';
 import type { ListModel } from './list_model';
 import type { Preferences } from './preferences';
@@ -43,6 +43,55 @@ export function Sidebar(parts: SidebarParts): React.JSX.Element {
         }}
       />
     </>
+  );
+}
+
+/** What is filtered by, below the buttons: the box of the filter while it is open, and the tag that is chosen. */
+function Filters({
+  model,
+  tree,
+  trans,
+}: Pick<SidebarParts, 'model' | 'tree' | 'trans'>): React.JSX.Element | null {
+  const { text, tag } = model.query;
+  const isOpen = tree.isFilterOpen || text !== '';
+  if (!isOpen && !tag) return null;
+  const close = (): void => {
+    if (text) model.ask({ text: '' });
+    tree.openFilter(false);
+  };
+  return (
+    <div className="jp-Autotrain-filters" role="search" aria-label={trans.__('Filter')}>
+      {isOpen && (
+        <input
+          type="search"
+          className="jp-mod-styled"
+          autoFocus={tree.isFilterOpen}
+          placeholder={trans.__('Name, tag, note or notebook')}
+          aria-label={trans.__('Filter by name, tag, note or notebook')}
+          maxLength={200}
+          value={text}
+          onChange={(event) => {
+            tree.openFilter(true);
+            model.ask({ text: event.target.value });
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Escape') close();
+          }}
+        />
+      )}
+      {tag && (
+        <button
+          className="jp-Autotrain-tag"
+          title={trans.__('Show all tags')}
+          aria-label={trans.__('#%1: show all tags', tag)}
+          onClick={() => {
+            model.ask({ tag: '' });
+          }}
+        >
+          #{tag} <closeIcon.react tag="span" width="10px" />
+        </button>
+      )}
+    </div>
   );
 }
 

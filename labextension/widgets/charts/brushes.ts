@@ -57,8 +57,7 @@ export function brushBetween(dimension: Dimension, from: number, to: number): Br
 /** The positions of the ends of what is brushed, within the axis. */
 export function ends(dimension: Dimension, brush: Brush | undefined): [number, number] {
   if (!brush?.range) return [0, 1];
-  const [low, high] = brush.range;
-  return [within(positionOf(dimension, low), 0), within(positionOf(dimension, high), 1)];
+  return [dimension.scale(brush.range[0]), dimension.scale(brush.range[1])];
 }
 
 /** Move one end of the range by a distance along the axis; it stops at the other end. */
@@ -99,10 +98,6 @@ function rangeOf(dimension: Dimension, low: number, high: number): [number, numb
 function whole(brush: Brush): Brush | undefined {
   const isAll = brush.range?.[0] === -Infinity && brush.range[1] === Infinity;
   return isAll ? undefined : brush;
-}
-
-function within(position: number, otherwise: number): number {
-  return Number.isNaN(position) ? otherwise : clamp(position, 0, 1);
 }
 
 function clamp(value: number, low: number, high: number): number {

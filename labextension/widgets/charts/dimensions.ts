@@ -1,9 +1,9 @@
 /** The axes of parallel coordinates: what trials have, brought onto positions from 0 (bottom) to 1 (top). */
 
+import type { ScaleContinuousNumeric } from 'd3-scale';
+import { scaleLinear, scaleLog, scalePoint } from 'd3-scale';
 import { number, plain } from '../lib/format';
 import type { Json } from '../lib/frames';
-import { linearTicks, logTicks } from './ticks';
-import type { Tick } from './ticks';
 
 /** What a trial has on an axis: a number, a label, or undefined where it has nothing that the axis can show. */
 export type Value = number | string | undefined;
@@ -17,6 +17,12 @@ export interface Column {
   options?: readonly number[] | undefined;
 }
 
+export interface Tick {
+  /** From 0 (bottom) to 1 (top). */
+  position: number;
+  text: string;
+}
+
 export interface Dimension {
   key: string;
   title: string;
@@ -25,6 +31,8 @@ export interface Dimension {
   labels: readonly string[];
   low: number;
   high: number;
+  /** From numbers to positions; what lies beyond the ends is at them. */
+  scale: ScaleContinuousNumeric<number, number>;
   isLog: boolean;
   /** Whether a logarithm of all its values is there. */
   allowsLog: boolean;
@@ -35,10 +43,8 @@ export interface Dimension {
   ticks: readonly Tick[];
 }
 
-/** What tells where a value lies. */
-type Scale = Pick<Dimension, 'labels' | 'low' | 'high' | 'isLog'>;
-
 const MOST_LABELS = 12;
+const ABOUT = 5; // so many ticks of numbers
 const ROOM = 0.05; // of an axis, between two numbers beside it
 const LOG_FROM = 100; // greatest over least: more than two decades
 const NOT_FINITE = new Set(['nan', 'inf', '-inf', 'infinity', '-infinity']);
@@ -77,17 +83,14 @@ export function dimensionOf(column: Column, others: string, isLog?: boolean): Di
 }
 
 /** Where a value lies. */
-export function positionOf(scale: Scale, value: Value): number {
+export function positionOf({ labels, scale }: Pick<Dimension, 'labels' | 'scale'>, value: Value): number {
   if (value === undefined) return NaN;
-  if (typeof value === 'string') return labelPosition(scale.labels, value);
-  const { low, high, isLog } = scale;
-  if (low === high) return 0.5;
-  return isLog ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low);
+  return typeof value === 'number' ? scale(value) : (labelScale(labels)(value) ?? NaN);
 }
 
 /** The number that lies at a position from 0 to 1. */
-export function numberAt({ low, high, isLog }: Dimension, position: number): number {
-  return isLog ? low * (high / low) ** position : low + (high - low) * position;
+export function numberAt({ scale }: Dimension, position: number): number {
+  return scale.invert(position);
 }
 
 /** How a value of the axis reads. */
@@ -113,11 +116,17 @@ function numbers(column: Column, wanted: boolean | undefined): Dimension {
   if (low > high) [low, high] = [0, 1];
   const allowsLog = low > 0 && high > low;
   const isLog = allowsLog && (wanted ?? readsBetterAsLog(values, low, high));
-  const scale = { kind: 'numbers' as const, labels: [], low, high, isLog, allowsLog };
-  const usual = isLog ? logTicks(low, high) : linearTicks(low, high);
-  const own = options.map((value) => ({ position: positionOf(scale, value), text: number(value) }));
-  const ticks = own.length > 0 ? apart(own) : usual;
-  return placed({ key: column.key, title: column.title, ...scale, values, ticks });
+  const scale = (isLog ? scaleLog() : scaleLinear()).domain([low, high]).clamp(true);
+  const tick = (value: number): Tick => ({ position: scale(value), text: number(value) });
+  const ticks = options.length > 0 ? apart(options.map(tick)) : usual(scale).map(tick);
+  const kind = { kind: 'numbers' as const, labels: [], low, high, scale, isLog, allowsLog };
+  return placed({ key: column.key, title: column.title, ...kind, values, ticks });
+}
+
+/** Round numbers within the axis; of a logarithmic one those that d3 labels. */
+function usual(scale: Dimension['scale']): number[] {
+  const format = scale.tickFormat(ABOUT);
+  return scale.ticks(ABOUT).filter((value) => Number.isFinite(value) && format(value) !== '');
 }
 
 /** Those that have room, from the bottom to the top. */
@@ -143,9 +152,10 @@ function labels(column: Column, others: string): Dimension {
   const names = labelsOf(all, others);
   const known = new Set(names);
   const values = all.map((label) => (label === undefined || known.has(label) ? label : others));
-  const scale = { kind: 'labels' as const, labels: names, low: 0, high: 1, isLog: false, allowsLog: false };
-  const ticks = names.map((text) => ({ position: labelPosition(names, text), text }));
-  return placed({ key: column.key, title: column.title, ...scale, values, ticks });
+  const place = labelScale(names);
+  const ticks = names.map((text) => ({ position: place(text) ?? NaN, text }));
+  const kind = { kind: 'labels' as const, labels: names, low: 0, high: 1, isLog: false, allowsLog: false };
+  return placed({ key: column.key, title: column.title, ...kind, scale: scaleLinear(), values, ticks });
 }
 
 /** The most frequent labels in their natural order; the rest are one. */
@@ -159,18 +169,16 @@ function labelsOf(all: readonly (string | undefined)[], others: string): string[
   return isOver && !ordered.includes(others) ? [others, ...ordered] : ordered;
 }
 
-function labelPosition(names: readonly string[], label: string): number {
-  const at = names.indexOf(label);
-  return at < 0 ? NaN : (at + 0.5) / names.length;
+/** Positions of labels, the same distance apart. */
+function labelScale(names: readonly string[]): (label: string) => number | undefined {
+  return scalePoint(names, [0, 1]).padding(0.5);
 }
 
-function placed(scale: Omit<Dimension, 'positions' | 'hasMissing'>): Dimension {
-  const dimension = { ...scale, positions: new Float32Array(scale.values.length), hasMissing: false };
-  const byLabel = new Map(scale.labels.map((label) => [label, labelPosition(scale.labels, label)]));
-  scale.values.forEach((value, i) => {
-    const position = typeof value === 'string' ? byLabel.get(value) : positionOf(dimension, value);
-    dimension.positions[i] = position ?? NaN;
-    dimension.hasMissing ||= value === undefined;
-  });
-  return dimension;
+function placed(dimension: Omit<Dimension, 'positions' | 'hasMissing'>): Dimension {
+  const { values, scale } = dimension;
+  const ofLabel = labelScale(dimension.labels);
+  const positions = Float32Array.from(values, (value) =>
+    typeof value === 'number' ? scale(value) : (ofLabel(value ?? '') ?? NaN),
+  );
+  return { ...dimension, positions, hasMissing: values.includes(undefined) };
 }

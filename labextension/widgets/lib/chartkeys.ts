@@ -1,10 +1,15 @@
 /** A chart by keyboard: arrows move the reading line, + and - zoom around it, 0 and Escape show all. */
 
 import type uPlot from 'uplot';
-import type { Chart } from './chart';
+
+/** A chart whose x axis can show a part of its extent. */
+interface Zoomable {
+  extent(): [number, number];
+  setZoom(zoom: [number, number] | undefined): void;
+}
 
 /** Do what a key means; false when it means nothing here. */
-export function chartKey(chart: Chart, plot: uPlot, key: string): boolean {
+export function chartKey(chart: Zoomable, plot: uPlot, key: string): boolean {
   const actions: Record<string, () => void> = {
     ArrowLeft: () => {
       move(plot, -1);
@@ -35,7 +40,7 @@ function move(plot: uPlot, by: number): void {
   plot.setCursor({ left: plot.valToPos(steps[at] ?? 0, 'x'), top: plot.over.clientHeight / 2 });
 }
 
-function zoomBy(chart: Chart, plot: uPlot, factor: number): void {
+function zoomBy(chart: Zoomable, plot: uPlot, factor: number): void {
   const { min = 0, max = 1 } = plot.scales.x ?? {};
   const left = plot.cursor.left ?? -1;
   const center = left >= 0 ? plot.posToVal(left, 'x') : (min + max) / 2;

@@ -1,8 +1,27 @@
 /** What a person has chosen in a view; many views of one model share it. */
 
-import type { Axis } from './curves';
+const METRIC = 'metric ';
 
 export const ALL_METRICS = '*';
+
+/** What lies along the x axis: the step, the seconds since the trial began, the time of day, or a metric. */
+export type Axis = 'step' | 'trial' | 'clock' | `metric ${string}`;
+
+/** Bounds of the y axis that a person has set; undefined follows the values. */
+export type Limits = [number | undefined, number | undefined];
+
+/** What is to be stopped: one trial, or all of the experiment. */
+export type Target = number | 'all';
+
+/** The axis along which a metric lies. */
+export function axisAlong(metric: string): Axis {
+  return `${METRIC}${metric}`;
+}
+
+/** The metric that lies along an axis; undefined for the others. */
+export function metricAlong(axis: Axis): string | undefined {
+  return axis.startsWith(METRIC) ? axis.slice(METRIC.length) : undefined;
+}
 
 export interface Choices {
   metric: string | undefined;

@@ -1,24 +1,9 @@
 /** The curves of one metric as a chart draws them: which trials, along which axis, how smooth. */
 
-import { along, picked } from './along';
+import type { Axis } from './choices';
+import { metricAlong } from './choices';
 import type { Series } from './series';
 import type { Session } from './session';
-import { smooth } from './smooth';
-
-const METRIC = 'metric ';
-
-/** What lies along the x axis: the step, the seconds since the trial began, the time of day, or a metric. */
-export type Axis = 'step' | 'trial' | 'clock' | `metric ${string}`;
-
-/** The axis along which a metric lies. */
-export function axisAlong(metric: string): Axis {
-  return `${METRIC}${metric}`;
-}
-
-/** The metric that lies along an axis; undefined for the others. */
-export function metricAlong(axis: Axis): string | undefined {
-  return axis.startsWith(METRIC) ? axis.slice(METRIC.length) : undefined;
-}
 
 /** The axis of the chart of a metric: the one that is chosen, but none lies along itself. */
 export function axisOf({ choices, series }: Session, metric: string): Axis {
@@ -107,4 +92,67 @@ export function lastNumber(column: Float64Array): number {
   let row = column.length - 1;
   while (row >= 0 && !Number.isFinite(column[row])) row--;
   return row;
+}
+
+interface Along {
+  /** Rises, or stays. */
+  x: Float64Array;
+  /** The row of the curve that lies at each x. */
+  rows: Uint32Array;
+}
+
+/**
+ * The points of a curve that lie between two reports of the other metric, or at one.
+ *
+ * What is reported together has the same time, also where each metric counts its own steps; between two reports the
+ * other metric is taken to grow evenly. O(rows), where it does not fall.
+ */
+export function along(curve: Series, other: Series): Along {
+  const isTimed = (other.times.at(-1) ?? 0) > (other.times[0] ?? 0);
+  const [at, from] = isTimed ? [curve.times, other.times] : [curve.steps, other.steps];
+  const values = interpolated(at, from, other.values);
+  const rows = Uint32Array.from(values.keys()).filter((row) => Number.isFinite(values[row]));
+  if (rows.some((row, i) => i > 0 && (values[row] ?? 0) < (values[rows[i - 1] ?? 0] ?? 0)))
+    rows.sort((a, b) => (values[a] ?? 0) - (values[b] ?? 0) || a - b);
+  return { x: Float64Array.from(rows, (row) => values[row] ?? NaN), rows };
+}
+
+/** What the other metric is at each place; NaN before its first report and after its last. */
+function interpolated(at: Float64Array, from: Float64Array, values: Float64Array): Float64Array {
+  let left = 0;
+  return at.map((place) => {
+    while (left + 1 < from.length && (from[left + 1] ?? 0) <= place) left++;
+    return between(place, from.subarray(left, left + 2), values.subarray(left, left + 2));
+  });
+}
+
+/** The value at a place between two reports, or at the first of them. */
+function between(place: number, [begin = NaN, end = NaN]: Float64Array, values: Float64Array): number {
+  const [low = NaN, high = NaN] = values;
+  if (place === begin) return low;
+  return place > begin && place < end ? low + ((high - low) * (place - begin)) / (end - begin) : NaN;
+}
+
+export function picked(column: Float64Array, rows: Uint32Array): Float64Array {
+  return Float64Array.from(rows, (row) => column[row] ?? NaN);
+}
+
+/**
+ * The exponential moving average with weight `0 <= weight < 1` of the past, freed of the pull towards zero at the
+ * start; values that are no numbers stay as they are and change nothing after them. O(values).
+ */
+export function smooth(values: Float64Array, weight: number): Float64Array {
+  const smoothed = new Float64Array(values.length);
+  let [mean, share] = [0, 0];
+  for (let i = 0; i < values.length; i++) {
+    const value = values[i] ?? NaN;
+    if (!Number.isFinite(value)) {
+      smoothed[i] = value;
+      continue;
+    }
+    mean = weight * mean + (1 - weight) * value;
+    share = weight * share + (1 - weight);
+    smoothed[i] = mean / share;
+  }
+  return smoothed;
 }

@@ -1,6 +1,7 @@
 /** The numbers of a chart as a table: for reading aloud, copying and exact values. */
 
-import { axisOf, curveOf, metricAlong, nearest } from './curves';
+import { metricAlong } from './choices';
+import { axisOf, curveOf, nearest } from './curves';
 import { h } from './dom';
 import { number } from './format';
 import type { Session } from './session';

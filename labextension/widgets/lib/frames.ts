@@ -1,7 +1,5 @@
 /** What the kernel sends; drawn in `jupyter_autotrain/views/feed.py`. Times are seconds since the epoch. */
 
-import type { PictureName } from './images';
-
 export interface Experiment {
   id: string;
   name: string;
@@ -52,6 +50,17 @@ export interface Frame {
   warnings?: string[];
   /** The newest pictures; only in frames where they have changed. */
   pictures?: PictureName[];
+}
+
+/** trial, attempt, name, step */
+export type PictureName = [number, number, string, number | null];
+
+export interface PictureMessage {
+  kind: 'picture';
+  trial: number;
+  attempt: number;
+  name: string;
+  type: string;
 }
 
 export interface Snapshot extends Frame {

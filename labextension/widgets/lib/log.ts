@@ -82,24 +82,22 @@ export class LogPanel {
 
   #updateText(): void {
     const { log, trans } = this.session;
-    const found = log.match?.total ? log.match : undefined;
-    const shown = found ?? log.tail;
+    const shown = log.match?.total ? log.match : log.tail;
     if (this.#shown === shown && this.#text.hasChildNodes()) return;
     const isAtEnd = this.#isAtEnd();
     this.#shown = shown;
     const lines = document.createDocumentFragment();
     lines.append(...colored(shown?.text ?? ''));
-    const marks = found ? highlight(lines, found.query) : [];
-    this.#text.replaceChildren(...(shown ? [...before(shown, trans), lines] : []));
-    if (found) this.#show(marks[found.place]);
+    const mark = isMatch(shown) ? highlight(lines, shown.query)[shown.place] : undefined;
+    this.#text.replaceChildren(...before(shown, trans), lines);
+    if (isMatch(shown)) this.#show(mark);
     else if (isAtEnd) this.#text.scrollTop = this.#text.scrollHeight;
   }
 
   /** Who scrolled up to read is not moved; who is at the end, or comes back from a match, is at the end. */
   #isAtEnd(): boolean {
     const { scrollHeight, scrollTop, clientHeight } = this.#text;
-    const wasMatch = this.#shown !== undefined && 'query' in this.#shown;
-    return wasMatch || scrollHeight - scrollTop - clientHeight < 24;
+    return isMatch(this.#shown) || scrollHeight - scrollTop - clientHeight < 24;
   }
 
   #show(marks: HTMLElement[] = []): void {
@@ -206,10 +204,14 @@ function fill(select: HTMLSelectElement, options: [number, string][], chosen: nu
   select.value = String(chosen);
 }
 
+function isMatch(shown: LogTail | LogMatch | undefined): shown is LogMatch {
+  return shown !== undefined && 'query' in shown;
+}
+
 /** What stands before the lines. */
-function before(shown: LogTail | LogMatch, trans: Translator): Node[] {
-  if (!shown.text && !shown.left_out)
+function before(shown: LogTail | LogMatch | undefined, trans: Translator): Node[] {
+  if (shown && !shown.text && !shown.left_out)
     return [document.createTextNode(trans.__('Nothing on %1 so far.', shown.stream))];
-  if (!shown.left_out) return [];
+  if (!shown?.left_out) return [];
   return [h('span', { class: 'at-left-out' }, `${trans.__('… %1 left out', shown.left_out)}\n`)];
 }

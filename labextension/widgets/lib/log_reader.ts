@@ -1,8 +1,16 @@
 /** The log that a session shows: the end of it as it grows, or a match of what is looked for in all of it. */
 
-import { download } from './export';
-import type { LogChoice, LogFile, LogMatch, LogTail } from './frames';
-import type { Session } from './session';
+import type { Choices } from './choices';
+import { download } from './download';
+import type { LogChoice, LogFile, LogMatch, LogTail, Trial } from './frames';
+
+/** The part of a session that its log needs. */
+interface Owner {
+  readonly choices: Choices;
+  readonly wire: { send(content: unknown): void };
+  choose(choices: Partial<Choices>): void;
+  focus(): Trial | undefined;
+}
 
 export class LogReader {
   tail: LogTail | undefined;
@@ -12,7 +20,7 @@ export class LogReader {
   note = '';
   #key = '';
 
-  constructor(private readonly session: Session) {}
+  constructor(private readonly session: Owner) {}
 
   /** The log that is shown; undefined before a trial has begun. */
   choice(): LogChoice | undefined {

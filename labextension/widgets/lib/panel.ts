@@ -3,7 +3,8 @@
 import { Chart } from './chart';
 import { ALL_METRICS } from './choices';
 import { arrowTo, h, setAttribute, setText } from './dom';
-import { csvOf, download, pictureOf } from './export';
+import { download } from './download';
+import { csvOf, pictureOf } from './export';
 import { giveChart } from './give_chart';
 import type { GivenChart } from './give_chart';
 import type { Session } from './session';

@@ -1,13 +1,10 @@
 /** The axes of a chart: what they span and how they are labelled. */
 
 import uPlot from 'uplot';
-import { metricAlong } from './curves';
-import type { Axis } from './curves';
+import type { Axis, Limits } from './choices';
+import { metricAlong } from './choices';
 import { duration, number } from './format';
 import type { Translator } from './translator';
-
-/** Bounds of the y axis that a person has set; undefined follows the values. */
-export type Limits = [number | undefined, number | undefined];
 
 const WHOLE_STEPS = [1, 2, 5]
   .flatMap((unit) => Array.from({ length: 12 }, (_, power) => unit * 10 ** power))

@@ -130,7 +130,7 @@ export class SeriesStore {
   }
 }
 
-/** A later attempt replaces the curve from its first step on, as `jupyter_autotrain/store/curves.py` says. */
+/** A later attempt replaces the curve from its first step on, as `jupyter_autotrain/store/metrics.py` says. */
 function joined(attempts: ReadonlyMap<number, Series>): Series {
   const curve = new Series();
   for (const [, series] of [...attempts].sort(([a], [b]) => a - b)) {

@@ -1,17 +1,23 @@
 /** One experiment as a model knows it; many views of one model share it, and it outlives each of them. */
 
-import type { Choices } from './choices';
-import { ALL_METRICS, firstChoices } from './choices';
-import { metricAlong } from './curves';
-import type { Columns, Experiment, Frame, LogFile, LogMatch, LogTail, Snapshot, Trial } from './frames';
+import type { Choices, Limits, Target } from './choices';
+import { ALL_METRICS, firstChoices, metricAlong } from './choices';
+import type {
+  Columns,
+  Experiment,
+  Frame,
+  LogFile,
+  LogMatch,
+  LogTail,
+  PictureMessage,
+  Snapshot,
+  Trial,
+} from './frames';
 import { columns } from './frames';
-import type { PictureMessage } from './images';
-import { PictureStore } from './images';
 import { LogReader } from './log_reader';
-import type { Limits } from './scales';
+import { PictureStore } from './picture_store';
 import type { Series, WholeCurves } from './series';
 import { SeriesStore } from './series';
-import type { Target } from './stopping';
 import type { Translator } from './translator';
 import { ENGLISH } from './translator';
 
@@ -223,16 +229,21 @@ export class Session {
     const complete = this.series.take(frame.series, rows);
     const missed = this.#seq >= 0 && frame.seq > this.#seq + 1;
     this.#seq = Math.max(this.#seq, frame.seq);
-    if (this.experiment?.final && !frame.experiment.final) this.receipt = ''; // of the end before
-    this.experiment = frame.experiment;
-    this.#arrived_ms = performance.now();
-    this.warnings = frame.warnings ?? this.warnings;
-    if (frame.pictures) this.pictures.take(frame.pictures);
-    for (const trial of frame.trials) this.trials.set(trial.number, trial);
-    this.version += frame.series.length + frame.trials.length > 0 ? 1 : 0;
+    this.#takeFacts(frame);
     // -1 is no frame's number, so the answer is the whole picture.
     if (!complete || (missed && !isWhole(frame, this.trials.size)))
       this.wire.send({ kind: 'attach', seq: -1 });
+  }
+
+  /** What a frame says beside its points. */
+  #takeFacts({ experiment, trials, series, warnings, pictures }: Frame): void {
+    if (this.experiment?.final && !experiment.final) this.receipt = ''; // of the end before
+    this.experiment = experiment;
+    this.#arrived_ms = performance.now();
+    this.warnings = warnings ?? this.warnings;
+    if (pictures) this.pictures.take(pictures);
+    for (const trial of trials) this.trials.set(trial.number, trial);
+    this.version += series.length + trials.length > 0 ? 1 : 0;
   }
 
   #tell(isAtOnce = false): void {

@@ -1,10 +1,9 @@
 /** The settings of the charts: how smooth, along what, between which limits; and their files. */
 
-import { axisAlong } from './curves';
-import type { Axis } from './curves';
+import type { Axis, Limits } from './choices';
+import { axisAlong } from './choices';
 import { h, setAttribute, setText } from './dom';
 import { number } from './format';
-import type { Limits } from './scales';
 import type { Session } from './session';
 import type { Translator } from './translator';
 

@@ -1,5 +1,6 @@
 /** Stopping: a press stops at once, after a confirmation when a trial has run for long. */
 
+import type { Target } from './choices';
 import { secondsOf } from './columns';
 import { h } from './dom';
 import type { Trial } from './frames';
@@ -7,9 +8,6 @@ import { ACTIVE } from './frames';
 import type { Session } from './session';
 
 const ASK_AFTER_S = 60;
-
-/** What is to be stopped: one trial, or all of the experiment. */
-export type Target = number | 'all';
 
 export function activeOf(session: Session, target: Target): Trial[] {
   return [...session.trials.values()].filter(

@@ -2,8 +2,10 @@
 
 import type uPlot from 'uplot';
 import { h, setText } from './dom';
-import type { Axis, Curve } from './curves';
-import { axisOf, metricAlong, nearest, reaches } from './curves';
+import type { Axis } from './choices';
+import { metricAlong } from './choices';
+import type { Curve } from './curves';
+import { axisOf, nearest, reaches } from './curves';
 import { duration, number, parameters } from './format';
 import type { Session } from './session';
 import { colorOf } from './theme';

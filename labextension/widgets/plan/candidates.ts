@@ -4,7 +4,7 @@ import { h, setText } from '../lib/dom';
 import type { Translator } from '../lib/translator';
 import type { Session } from './session';
 import type { Candidate, Cost, View } from './view';
-import { bytes, memoryText, percent, seconds } from './format';
+import { memoryText, percent, seconds } from './format';
 
 /** Which colour each part of a step has. */
 const PARTS: [keyof Cost, string][] = [
@@ -49,7 +49,7 @@ function headsOf(trans: Translator): string[] {
   return [
     trans.__('plan'),
     trans.__('kind'),
-    trans.__('mesh'),
+    trans.__('split'),
     trans.__('step'),
     trans.__('parts'),
     trans.__('against found'),
@@ -62,6 +62,7 @@ function kindWords(trans: Translator): Record<string, string> {
   return {
     found: trans.__('found'),
     before: trans.__('before'),
+    fastest: trans.__('fastest'),
     data: trans.__('data'),
     model: trans.__('model'),
     hybrid: trans.__('hybrid'),
@@ -89,6 +90,7 @@ function rowsOf(view: View, base: View, trans: Translator): Candidate[] {
 
 function nameOf(row: Candidate, trans: Translator): string {
   if (row.kind === 'found') return trans.__('found plan');
+  if (row.kind === 'fastest') return trans.__('fastest plan');
   return row.kind === 'other' ? trans.__('another mesh') : row.name;
 }
 
@@ -128,7 +130,7 @@ function line(row: Candidate, found: number, slowest: number, trans: Translator)
     h('td', { class: 'at-bars' }, h('span', { role: 'img', 'aria-label': spoken }, ...parts)),
     h('td', { class: 'at-right' }, against(row.step_s, found)),
     h('td', { class: 'at-right' }, memoryText(row.peak_memory_bytes ?? 0), row.fits ? '' : ' ✕'),
-    h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : bytes(row.sent_bytes)),
+    h('td', { class: 'at-right' }, row.sent_bytes === null ? '' : memoryText(row.sent_bytes)),
   );
 }
 

@@ -2,10 +2,11 @@
 
 import { h, setText } from '../lib/dom';
 import type { Translator } from '../lib/translator';
-import type { Session } from './session';
+import { table } from './section';
+import type { Explanation, Session } from './session';
 import type { GraphNode, LayoutChange, Tensor, View } from './view';
 import { amount, flopsText } from './format';
-import { moveText, splitText, weightsText } from './texts';
+import { movesText, splitText, weightsText } from './texts';
 
 export class Detail {
   readonly root: HTMLElement;
@@ -13,11 +14,13 @@ export class Detail {
   readonly #why = h('p', {});
   readonly #ways: HTMLElement;
   #drawn: [View, string] | undefined;
+  #told: Explanation | undefined;
   #chips = new Map<number, HTMLButtonElement>();
 
   constructor(readonly session: Session) {
     const { trans } = session;
-    this.#ways = h('pre', { class: 'at-why', tabindex: 0, 'aria-label': trans.__('Ways to split it') });
+    const ways = trans.__('Ways to split it');
+    this.#ways = h('div', { class: 'at-why at-scroll', tabindex: 0, role: 'region', 'aria-label': ways });
     const summary = h('summary', {}, trans.__('Why this split?'));
     const details = h('details', { class: 'at-details', open: true }, summary, this.#why, this.#ways);
     const label = trans.__('Chosen op');
@@ -25,19 +28,23 @@ export class Detail {
   }
 
   update(): void {
-    const { view, op, explanations, tensor, trans } = this.session;
+    const { view, op, explanations, tensor } = this.session;
     const node = this.session.node();
     if (node && (this.#drawn?.[0] !== view || this.#drawn[1] !== op)) {
       this.#drawn = [view, op];
       this.#fill(node, view);
     }
     for (const [id, chip] of this.#chips) chip.setAttribute('aria-pressed', String(id === tensor));
-    // The last line sums up the table before it.
-    const explanation = explanations.get(op) ?? trans.__('Asking the kernel…');
-    const lines = explanation.trimEnd().split('\n');
-    setText(this.#why, lines.at(-1) ?? '');
-    setText(this.#ways, lines.slice(1, -1).join('\n'));
-    this.#ways.hidden = lines.length < 3;
+    this.#explain(explanations.get(op));
+  }
+
+  #explain(told: Explanation | undefined): void {
+    const { trans } = this.session;
+    setText(this.#why, told?.text ?? trans.__('Asking the kernel…'));
+    if (told === this.#told) return;
+    this.#told = told;
+    this.#ways.hidden = !told?.rows.length;
+    if (told) this.#ways.replaceChildren(table('', told.heads, told.rows));
   }
 
   #fill(node: GraphNode, view: View): void {
@@ -108,24 +115,14 @@ function hostText({ host_table }: GraphNode, trans: Translator): string {
 
 function moves(node: GraphNode, view: View, trans: Translator): string[] {
   const name = (id: number): string => view.nodes.find((one) => one.id === id)?.label ?? trans.__('input');
-  const said = (move: LayoutChange): string => moveText(move, view.mesh, trans);
-  const arriving = view.edges
-    .filter((edge) => edge.target === node.id)
-    .flatMap(({ source, forward, backward }) => [
-      ...forward.map((move) => trans.__('from %1: %2', name(source), said(move))),
-      ...backward.map((move) => trans.__('gradient to %1: %2', name(source), said(move))),
-    ]);
-  const synced = merged(node.syncs).map((move) => trans.__('for its weights: %1', said(move)));
-  return [...arriving, ...synced];
-}
-
-/** One line for all weights of an op that travel alike. */
-function merged(moves: LayoutChange[]): LayoutChange[] {
-  const found = new Map<string, LayoutChange>();
-  for (const move of moves) {
-    const key = `${move.axis} ${move.what} ${move.times}`;
-    const sent = found.get(key)?.sent_bytes ?? 0;
-    found.set(key, { ...move, sent_bytes: sent + move.sent_bytes });
+  const lines: string[] = [];
+  const say = (words: string, found: LayoutChange[]): void => {
+    if (found.length > 0) lines.push(words.replace('%', movesText(found, view.mesh, trans)));
+  };
+  for (const { source, forward, backward } of view.edges.filter((edge) => edge.target === node.id)) {
+    say(trans.__('from %1: %2', name(source), '%'), forward);
+    say(trans.__('gradient to %1: %2', name(source), '%'), backward);
   }
-  return [...found.values()];
+  say(trans.__('gradients and weights: %1', '%'), node.syncs);
+  return lines;
 }

@@ -32,7 +32,7 @@ export function percent(share: number): string {
     : `${value < 10 ? Number(value.toFixed(1)) : value.toFixed(0)} %`;
 }
 
-/** Memory of a device in binary units, as devices are sold: 80 GiB. What is sent goes in decimal ones, as links do. */
+/** Memory of a device, and what is sent, in binary units: 80 GiB. Bandwidths go in decimal ones, as links are sold. */
 export function memoryText(value: number): string {
   return scaled(value, ['B', 'KiB', 'MiB', 'GiB', 'TiB'], 1024);
 }

@@ -8,7 +8,7 @@ import { Section } from './section';
 import type { Session } from './session';
 import { s } from './svg';
 import type { GraphEdge, View } from './view';
-import { bytes, flopsText } from './format';
+import { flopsText, memoryText } from './format';
 
 export class GraphView {
   readonly #scroll = h('div', { class: 'at-graph-scroll' });
@@ -140,7 +140,7 @@ export class GraphView {
       },
       s('path', { class: 'at-wire', d: path, 'marker-end': 'url(#at-arrow)' }),
       s('path', { class: 'at-touch', d: path }),
-      ...(sent.length > 0 ? [s('text', { x: line.label.x, y: line.label.y + 4 }, bytes(total))] : []),
+      ...(sent.length > 0 ? [s('text', { x: line.label.x, y: line.label.y + 4 }, memoryText(total))] : []),
     );
   }
 

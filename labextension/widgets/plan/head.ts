@@ -11,6 +11,8 @@ import type { View } from './view';
 export class Head {
   readonly #name = h('h3', { class: 'at-name' });
   readonly #gap = h('span', { class: 'at-badge' });
+  /** The plan as one says it to a colleague. */
+  readonly #plan = h('p', { class: 'at-plan-line' });
   readonly #figures = h('dl', { class: 'at-figures' });
   readonly #notes = h('div', { class: 'at-facts' });
   /** Why the picture is not of the machine that the sliders ask for. */
@@ -44,7 +46,17 @@ export class Head {
     );
     const tools = h('div', { class: 'at-tools' }, this.#show, this.#copy);
     const line = h('div', { class: 'at-head' }, this.#name, this.#gap, tools);
-    this.root = h('header', {}, line, this.#stale, this.#figures, this.#notes, this.#missing, this.#code);
+    this.root = h(
+      'header',
+      {},
+      line,
+      this.#plan,
+      this.#stale,
+      this.#figures,
+      this.#notes,
+      this.#missing,
+      this.#code,
+    );
   }
 
   update(): void {
@@ -54,6 +66,7 @@ export class Head {
     if (this.#drawn === view) return;
     this.#drawn = view;
     setText(this.#name, trans.__('%1 on %2 × %3', view.name, view.cluster.devices, view.cluster.device));
+    setText(this.#plan, planText(view, trans));
     setText(this.#gap, gapText(view, trans));
     this.#gap.dataset.state = isProven(view) ? 'SUCCEEDED' : 'STOPPING';
     this.#gap.title = trans.__('How much faster any other plan in the space searched can be, at most');
@@ -90,6 +103,12 @@ export class Head {
   }
 }
 
+function planText(view: View, trans: Translator): string {
+  if (view.plan) return view.plan;
+  const parts = trans._n('%1 microbatch', '%1 microbatches', view.microbatches);
+  return [meshText(view.mesh, trans), ...(view.microbatches > 1 ? [parts] : [])].join(', ');
+}
+
 type Figure = [string, string, string];
 
 function figure(word: string, value: string, rest: string): HTMLElement {
@@ -102,11 +121,10 @@ function figure(word: string, value: string, rest: string): HTMLElement {
 }
 
 function figures(view: View, trans: Translator): Figure[] {
-  const { cost, microbatches } = view;
+  const { cost } = view;
   const share = (part: number): string => percent(part / Math.max(cost.step_s, 1e-12));
   const bubbles =
     cost.bubble_s > 1e-9 ? [[trans.__('bubbles'), share(cost.bubble_s), ''] satisfies Figure] : [];
-  const parts = trans._n('%1 microbatch', '%1 microbatches', microbatches);
   const limit = trans.__('of %1', limitText(view, trans));
   return [
     [trans.__('step'), seconds(cost.step_s), ''],
@@ -114,7 +132,6 @@ function figures(view: View, trans: Translator): Figure[] {
     [trans.__('exposed communication'), share(cost.communication_s), ''],
     ...bubbles,
     [trans.__('memory per rank'), memoryText(cost.peak_memory_bytes), limit],
-    [trans.__('split'), meshText(view.mesh, trans), microbatches > 1 ? parts : ''],
   ];
 }
 

@@ -65,14 +65,7 @@ export function arrange(view: View, closed: Set<number>): Picture {
     const key = keyOf.get(node.id) ?? '';
     members.set(key, [...(members.get(key) ?? []), node]);
   }
-  for (const [key, nodes] of members) {
-    const group = nodes[0]?.group ?? -1;
-    graph.setNode(key, { ...NODE });
-    if (group >= 0 && !closed.has(group)) {
-      graph.setNode(`f${group}`, { width: 0, height: 0 });
-      graph.setParent(key, `f${group}`);
-    }
-  }
+  addNodes(graph, members, closed);
   const joined = join(view, keyOf);
   for (const { from, to, repeats, edges } of joined.values()) {
     const label = edges.some(moves) ? { width: LABEL, height: 1, labelpos: 'r' as const } : {};
@@ -80,6 +73,21 @@ export function arrange(view: View, closed: Set<number>): Picture {
   }
   layout(graph);
   return picture(view, graph, members, [...joined.values()]);
+}
+
+/** Ops and closed blocks as nodes, those of an open block in its frame. */
+function addNodes(
+  graph: Dagre,
+  members: ReadonlyMap<string, GraphNode[]>,
+  closed: ReadonlySet<number>,
+): void {
+  for (const [key, nodes] of members) {
+    const group = nodes[0]?.group ?? -1;
+    graph.setNode(key, { ...NODE });
+    if (group < 0 || closed.has(group)) continue;
+    graph.setNode(`f${group}`, { width: 0, height: 0 });
+    graph.setParent(key, `f${group}`);
+  }
 }
 
 interface Joined {

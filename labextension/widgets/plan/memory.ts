@@ -5,7 +5,7 @@ import type { Translator } from '../lib/translator';
 import { Section, table } from './section';
 import type { Session } from './session';
 import type { Rank, View } from './view';
-import { bytes, memoryText, percent } from './format';
+import { memoryText, percent } from './format';
 
 interface Part {
   key: keyof Rank;
@@ -92,7 +92,7 @@ function dataTable(view: View, trans: Translator): HTMLElement {
     ...parts.map(({ key }) => memoryText(Number(rank[key]))),
     memoryText(rank.peak_bytes),
     memoryText(rank.limit_bytes),
-    ...axes.map((axis) => bytes(rank.sent_bytes[axis] ?? 0)),
+    ...axes.map((axis) => memoryText(rank.sent_bytes[axis] ?? 0)),
   ]);
   return table(trans.__('What a rank holds at its peak, and sends in a step'), heads, rows);
 }

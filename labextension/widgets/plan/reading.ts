@@ -5,8 +5,8 @@ import type { Translator } from '../lib/translator';
 import type { Placed } from './layout';
 import { table } from './section';
 import type { GraphEdge, GraphNode, LayoutChange, View } from './view';
-import { amount, bytes } from './format';
-import { moveText, splitText } from './texts';
+import { amount, memoryText } from './format';
+import { movesText, splitText } from './texts';
 
 const COLOURS = ['data', 'sequence', 'tensor', 'expert', 'spatial', 'replica'];
 const MOST_LETTERS = 22;
@@ -34,12 +34,7 @@ interface Face {
 
 /** What is written on an op, or on a closed block. */
 export function face(one: Placed, first: GraphNode, view: View, trans: Translator): Face {
-  if (one.closed) {
-    const group = view.groups[one.group];
-    const name = `${group?.label ?? trans.__('block')} × ${group?.count ?? 1}`;
-    const below = trans.__('open this block');
-    return { name, below, flags: '', colours: blockColours(one.nodes), spoken: `${name}, ${below}` };
-  }
+  if (one.closed) return closedFace(one, view, trans);
   const below = splitText(first, view.mesh, trans);
   const zero = first.zero ? `Z${first.zero}` : '';
   const flags = [zero, first.recompute === 'none' ? '' : '↻', first.offload ? '⇅' : '']
@@ -49,6 +44,13 @@ export function face(one: Placed, first: GraphNode, view: View, trans: Translato
   const letters = MOST_LETTERS - (flags ? flags.length + 2 : 0);
   const spoken = [first.label, below, ...equal].join(', ');
   return { name: cut(first.label, letters), below, flags, colours: coloursOf(first), spoken };
+}
+
+function closedFace(one: Placed, view: View, trans: Translator): Face {
+  const group = view.groups[one.group];
+  const name = `${group?.label ?? trans.__('block')} × ${group?.count ?? 1}`;
+  const below = trans.__('open this block');
+  return { name, below, flags: '', colours: blockColours(one.nodes), spoken: `${name}, ${below}` };
 }
 
 function blockColours(nodes: GraphNode[]): string[] {
@@ -84,24 +86,25 @@ function meaningsOf(trans: Translator): Record<string, string> {
 export function edgeLines(edge: GraphEdge, view: View, trans: Translator): string[] {
   const tensor = view.tensors.find((one) => one.id === edge.tensor);
   const named = tensor ? `${tensor.name} [${tensor.shape.join(', ')}]` : trans.__('tensor');
-  const said = (move: LayoutChange): string => moveText(move, view.mesh, trans);
+  const said = (found: LayoutChange[]): string => movesText(found, view.mesh, trans);
   const moves = [
-    ...edge.forward.map((move) => trans.__('forward: %1', said(move))),
-    ...edge.backward.map((move) => trans.__('backward: %1', said(move))),
+    ...(edge.forward.length > 0 ? [trans.__('forward: %1', said(edge.forward))] : []),
+    ...(edge.backward.length > 0 ? [trans.__('backward: %1', said(edge.backward))] : []),
   ];
   const still = trans.__('stays where it is: nothing is sent');
-  return [`${named}, ${bytes(edge.bytes)}`, ...(moves.length > 0 ? moves : [still])];
+  return [`${named}, ${memoryText(edge.bytes)}`, ...(moves.length > 0 ? moves : [still])];
 }
 
 export function dataTable(view: View, trans: Translator): HTMLElement {
   const name = new Map(view.nodes.map((node) => [node.id, node.label]));
   const rows = view.nodes.map((node) => {
     const coming = view.edges.filter((edge) => edge.target === node.id);
-    const moves = coming.flatMap((edge) =>
-      [...edge.forward, ...edge.backward].map(
-        (move) => `${name.get(edge.source) ?? ''}: ${moveText(move, view.mesh, trans)}`,
-      ),
-    );
+    const moves = coming
+      .filter((edge) => edge.forward.length + edge.backward.length > 0)
+      .map((edge) => {
+        const sent = [...edge.forward, ...edge.backward];
+        return `${name.get(edge.source) ?? ''}: ${movesText(sent, view.mesh, trans)}`;
+      });
     return [
       node.label,
       String(node.count),

@@ -61,28 +61,25 @@ export class Section {
   }
 }
 
-/** A table of texts; the first column heads its row, columns of numbers stand to the right. */
+/** A table of texts, with a caption unless that is empty; the first column heads its row, columns of numbers stand to the right. */
 export function table(caption: string, heads: string[], rows: (string | Node)[][]): HTMLElement {
   const right = heads.map((_, i) => i > 0 && rows.length > 0 && rows.every((row) => isNumber(row[i])));
   const cell = (content: string | Node, i: number): HTMLElement =>
-    i === 0
+    i === 0 && content !== ''
       ? h('th', { scope: 'row' }, content)
       : h('td', { class: right[i] ? 'at-right' : undefined }, content);
   return h(
     'table',
     { class: 'at-table' },
-    h('caption', {}, caption),
-    h(
-      'thead',
-      {},
-      h(
-        'tr',
-        {},
-        ...heads.map((head, i) => h('th', { scope: 'col', class: right[i] ? 'at-right' : undefined }, head)),
-      ),
-    ),
+    ...(caption ? [h('caption', {}, caption)] : []),
+    h('thead', {}, h('tr', {}, ...heads.map((head, i) => columnHead(head, right[i] ?? false)))),
     h('tbody', {}, ...rows.map((row) => h('tr', {}, ...row.map(cell)))),
   );
+}
+
+function columnHead(head: string, right: boolean): HTMLElement {
+  const look = { class: right ? 'at-right' : undefined };
+  return head ? h('th', { scope: 'col', ...look }, head) : h('td', look);
 }
 
 function isNumber(content: string | Node | undefined): boolean {

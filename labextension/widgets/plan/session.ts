@@ -8,19 +8,27 @@ import type { GraphNode, Tensor, View } from './view';
 /** Short enough to follow a slider, long enough not to send a request for every pixel. */
 const PAUSE_MS = 60;
 
-/** The machine that the sliders are set to; `bandwidth` is a factor. */
+/** The machine and the inputs that the sliders are set to; `bandwidth` is a factor, inputs are 0 where not known. */
 export interface Machine {
   devices: number;
   bandwidth: number;
   memory_bytes: number;
+  batch: number;
+  sequence: number;
 }
 
-interface Answer {
+/** Why an op is split as it is: a sentence, and the splits that there are; none of them where it is not known. */
+export interface Explanation {
+  text: string;
+  heads: string[];
+  rows: string[][];
+}
+
+interface Answer extends Explanation {
   kind: string;
   seq: number;
   view: View;
   seconds: number;
-  text: string;
   op: string;
 }
 
@@ -28,7 +36,7 @@ export class Session {
   /** The plan that was shown first; `view` is the one on the page. */
   readonly base: View;
   view: View;
-  readonly explanations = new Map<string, string>();
+  readonly explanations = new Map<string, Explanation>();
   /** Name of the op whose node is chosen: names stay when the model is planned again. */
   op = '';
   tensor = -1;
@@ -105,7 +113,9 @@ export class Session {
     window.clearTimeout(this.#timer);
     this.#timer = window.setTimeout(() => {
       this.#seq += 1;
-      this.model.send({ kind: 'replan', seq: this.#seq, ...this.machine });
+      const { batch, sequence } = this.machine;
+      const inputs = { batch: batch || null, sequence: sequence || null };
+      this.model.send({ kind: 'replan', seq: this.#seq, ...this.machine, ...inputs });
       this.notify();
     }, PAUSE_MS);
     this.notify();
@@ -137,7 +147,7 @@ export class Session {
   readonly #receive = (answer: Answer): void => {
     if (answer.kind === 'explanation') {
       if (answer.seq !== this.#plan) return;
-      this.explanations.set(answer.op, answer.text);
+      this.explanations.set(answer.op, answer);
       this.notify();
     } else if (answer.seq > this.#shown) {
       this.planned_s = answer.seconds;
@@ -190,5 +200,11 @@ function heaviest(nodes: GraphNode[]): GraphNode | undefined {
 }
 
 export function machineOf(view: View): Machine {
-  return { devices: view.cluster.devices, bandwidth: 1, memory_bytes: view.limit_bytes };
+  return {
+    devices: view.cluster.devices,
+    bandwidth: 1,
+    memory_bytes: view.limit_bytes,
+    batch: view.inputs?.batch ?? 0,
+    sequence: view.inputs?.sequence ?? 0,
+  };
 }

@@ -1,8 +1,9 @@
-/** The sliders that plan for another machine: devices, bandwidth, memory. */
+/** The sliders that plan for another machine or other inputs: devices, bandwidth, memory, batch, sequence. */
 
 import { h, setText } from '../lib/dom';
 import type { Translator } from '../lib/translator';
 import type { Machine, Session } from './session';
+import { machineOf } from './session';
 import { bytes, memoryText, seconds } from './format';
 import { gapText } from './texts';
 
@@ -28,14 +29,26 @@ export class Sliders {
   constructor(readonly session: Session) {
     const { base, trans } = session;
     const { levels, devices } = base.cluster;
+    const { batch, sequence } = session.machine;
+    const tips = tipsOf(trans);
     this.#sliders = [
-      this.#slider(trans.__('Devices'), 'devices', deviceStops(devices), String),
-      this.#slider(trans.__('Bandwidth'), 'bandwidth', BANDWIDTHS, (factor) => {
+      this.#slider(trans.__('Devices'), tips.devices, 'devices', deviceStops(devices), String),
+      this.#slider(trans.__('Bandwidth'), tips.bandwidth, 'bandwidth', BANDWIDTHS, (factor) => {
         const outer = levels.at(-1);
         const times = `× ${factor >= 1 ? factor : `1/${1 / factor}`}`;
         return outer ? `${times}, ${bytes(outer.bytes_per_s * factor)}/s ${outer.name}` : times;
       }),
-      this.#slider(trans.__('Memory'), 'memory_bytes', memoryStops(base.limit_bytes), memoryText),
+      this.#slider(
+        trans.__('Memory'),
+        tips.memory_bytes,
+        'memory_bytes',
+        memoryStops(base.limit_bytes),
+        memoryText,
+      ),
+      ...(batch ? [this.#slider(trans.__('Batch'), tips.batch, 'batch', inputStops(batch), String)] : []),
+      ...(sequence
+        ? [this.#slider(trans.__('Sequence'), tips.sequence, 'sequence', inputStops(sequence), String)]
+        : []),
     ];
     this.#reset = h(
       'button',
@@ -72,7 +85,13 @@ export class Sliders {
     setText(this.#note, sentence(this.session));
   }
 
-  #slider(name: string, key: keyof Machine, stops: number[], text: (value: number) => string): Slider {
+  #slider(
+    name: string,
+    tip: string,
+    key: keyof Machine,
+    stops: number[],
+    text: (value: number) => string,
+  ): Slider {
     const shown = h('b', { class: 'at-slider-value' });
     const input = h('input', { type: 'range', min: 0, max: stops.length - 1, step: 1, 'aria-label': name });
     input.value = String(stops.indexOf(this.session.machine[key]));
@@ -83,7 +102,14 @@ export class Sliders {
     input.addEventListener('keydown', (event) => {
       event.stopPropagation();
     });
-    return { root: h('label', {}, h('span', {}, name, ' ', shown), input), input, shown, key, stops, text };
+    return {
+      root: h('label', { title: tip }, h('span', {}, name, ' ', shown), input),
+      input,
+      shown,
+      key,
+      stops,
+      text,
+    };
   }
 }
 
@@ -92,7 +118,7 @@ export function sentence(session: Session): string {
   const { view, base, refusal, trans } = session;
   if (session.waiting) return trans.__('Planning…');
   if (refusal) return `${stillShown(session)}: ${refusal}`;
-  if (view === base) return trans.__('Move a slider to plan the split for another machine.');
+  if (view === base) return trans.__('Move a slider to plan for another machine, batch or sequence.');
   return trans.__(
     '%1 per step, %2. %3; planned in %4 by the instant search.',
     seconds(view.cost.step_s),
@@ -108,15 +134,37 @@ function speedText(ratio: number, trans: Translator): string {
     : trans.__('%1 × as slow', Number((1 / ratio).toPrecision(3)));
 }
 
-/** Which machine the page still shows while the one of the sliders is refused. */
-export function stillShown({ view, machine, refusal, trans }: Session): string {
+/** Which machine the page still shows while what the sliders ask for is refused. */
+export function stillShown({ view, base, machine, refusal, trans }: Session): string {
   if (!refusal) return '';
   const { devices, device } = view.cluster;
   const shown = trans.__('%1 × %2 with %3 each', devices, device, memoryText(view.limit_bytes));
   const asked = trans.__('%1 × %2 with %3 each', machine.devices, device, memoryText(machine.memory_bytes));
-  return machine.bandwidth === 1
-    ? trans.__('Still shows %1; %2 is refused', shown, asked)
-    : trans.__('Still shows %1; %2, bandwidth × %3 is refused', shown, asked, machine.bandwidth);
+  const first = machineOf(base);
+  const others = [
+    machine.bandwidth === 1 ? '' : trans.__('bandwidth × %1', machine.bandwidth),
+    machine.batch === first.batch ? '' : trans.__('batch %1', machine.batch),
+    machine.sequence === first.sequence ? '' : trans.__('sequence %1', machine.sequence),
+  ];
+  return trans.__('Still shows %1; %2 is refused', shown, [asked, ...others.filter(Boolean)].join(', '));
+}
+
+function tipsOf(trans: Translator): Record<keyof Machine, string> {
+  return {
+    devices: trans.__('How many devices the plan may use.'),
+    bandwidth: trans.__('A factor on the speed of every link.'),
+    memory_bytes: trans.__('What training may take of the memory of each device.'),
+    batch: trans.__('How many samples all devices together take in a step.'),
+    sequence: trans.__('How many positions a sample has.'),
+  };
+}
+
+/** From an eighth of the planned size to sixteen times it, by doubling. */
+function inputStops(size: number): number[] {
+  const stops = [size];
+  for (let at = size; at % 2 === 0 && at > size / 8; ) stops.push((at /= 2));
+  for (let at = size; at < size * 16; ) stops.push((at *= 2));
+  return sorted(stops);
 }
 
 function deviceStops(devices: number): number[] {

@@ -1,12 +1,19 @@
 /** How splits, moves, limits and proofs read. */
 
 import type { Translator } from '../lib/translator';
-import { bytes, memoryText, percent } from './format';
+import { memoryText, percent } from './format';
 import type { GraphNode, LayoutChange, Mesh, View } from './view';
 
-/** The mesh as `data 2 × tensor 8`, with the stages in front. */
+/** The mesh as `data 2 × tensor 8`, with the stages in front; neighbours of one name are tiers of one axis. */
 export function meshText(mesh: Mesh, trans: Translator): string {
-  const axes = mesh.axes.map((axis, i) => `${axis} ${mesh.shape[i] ?? 1}`);
+  const tiers: { axis: string; size: number }[] = [];
+  mesh.axes.forEach((axis, i) => {
+    const size = mesh.shape[i] ?? 1;
+    const last = tiers.at(-1);
+    if (last?.axis === axis) last.size *= size;
+    else tiers.push({ axis, size });
+  });
+  const axes = tiers.map(({ axis, size }) => `${axis} ${size}`);
   const stages = mesh.stages > 1 ? [trans._n('%1 stage', '%1 stages', mesh.stages)] : [];
   return [...stages, ...axes].join(' × ') || trans.__('one device');
 }
@@ -60,10 +67,16 @@ function roleWords(trans: Translator): Record<string, string> {
   };
 }
 
-export function moveText(move: LayoutChange, mesh: Mesh, trans: Translator): string {
-  const what = move.times > 1 ? `${move.times} × ${move.what}` : move.what;
-  const axis = mesh.axes[move.axis] ?? trans.__('the mesh');
-  return trans.__('%1 over %2, %3 sent per rank', what, axis, bytes(move.sent_bytes));
+/** Some collectives in one line, tiers of one axis together: `reduce-scatter over data, 7.3 MiB sent per rank`. */
+export function movesText(moves: LayoutChange[], mesh: Mesh, trans: Translator): string {
+  const axes = new Map<string, Set<string>>();
+  for (const { what, axis, times } of moves) {
+    const found = axes.get(times > 1 ? `${times} × ${what}` : what) ?? new Set<string>();
+    axes.set(times > 1 ? `${times} × ${what}` : what, found.add(mesh.axes[axis] ?? trans.__('the mesh')));
+  }
+  const words = [...axes].map(([what, over]) => trans.__('%1 over %2', what, [...over].join(' × ')));
+  const sent = moves.reduce((sum, move) => sum + move.sent_bytes * move.times, 0);
+  return trans.__('%1, %2 sent per rank', words.join(', '), memoryText(sent));
 }
 
 /** What a rank can have of a device: `74.2 GiB usable of 80 GiB`, or the requested limit. */

@@ -54,7 +54,8 @@ function noteOf({ timeline, mesh, microbatches, schedule }: View, shown: number,
   const sample = trans.__('%1 of %2 stages', shown, mesh.stages);
   return [
     seconds(timeline.step_s),
-    ...(microbatches > 1 ? [parts, schedule] : []),
+    ...(microbatches > 1 ? [parts] : []),
+    ...(mesh.stages > 1 ? [schedule] : []),
     ...(shown < mesh.stages ? [sample] : []),
   ].join(', ');
 }

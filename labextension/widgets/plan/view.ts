@@ -111,6 +111,8 @@ export interface Level {
 
 export interface View {
   name: string;
+  /** The answer in one line; plans kept by older versions have none. */
+  plan?: string;
   search: string;
   complete: boolean;
   /** null where nothing is proved. */
@@ -134,7 +136,10 @@ export interface View {
   };
   mesh: Mesh;
   microbatches: number;
+  /** Empty without stages. */
   schedule: string;
+  /** null where the graph does not tell; plans kept by older versions have none. */
+  inputs?: { batch: number | null; sequence: number | null };
   recompute: Record<string, number>;
   zero: Record<string, number>;
   cost: Cost;

@@ -5,7 +5,7 @@ import base64
 import pytest
 from playwright.sync_api import expect
 
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.views.log_requests import LogRequest
 from jupyter_autotrain.views.log_tail import LogTailReader
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from kubernetes import client, config
 
-from jupyter_autotrain.testing.kubernetes.server.api_server import ApiServer
-from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from tests.kubernetes import real_cluster
 from tests.kubernetes.api.requests import Requests, core_path
+from tests.labs.kubernetes.server.api_server import ApiServer
+from tests.labs.kubernetes.store.object_store import ObjectStore
 
 _NAMESPACE_GOES_WITHIN_S = 60.0
 

@@ -59,12 +59,11 @@ class Requests:
         path: str,
         body: object = None,
         kind: str = "application/json",
-        accept: str = "",
         **query: str,
     ) -> Answer:
         address = self.url + path + ("?" + urllib.parse.urlencode(query) if query else "")
         data = None if body is None else json.dumps(body).encode()
-        headers = {"Content-Type": kind, "Accept": accept or "application/json"}
+        headers = {"Content-Type": kind, "Accept": "application/json"}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
         request = urllib.request.Request(address, data, headers, method=method)

@@ -9,9 +9,9 @@ import pytest
 from kubernetes import client
 from urllib3.exceptions import ProtocolError
 
-from jupyter_autotrain.testing.kubernetes.server.access import Rule, User
 from tests.kubernetes.api.conftest import Double, client_of
 from tests.kubernetes.api.requests import Requests, config_map, core_path, job, jobs
+from tests.labs.kubernetes.server.access import Rule, User
 
 READER = User("reader", (Rule(("get", "list", "watch"), ("",), ("pods", "pods/log"), ("team",)),))
 

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 import pytest
 from kubernetes import client, stream
 
-from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.api.conftest import Double, client_of
 from tests.kubernetes.api.requests import Requests, core_path, pod
+from tests.labs.kubernetes.objects.resources import PODS
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 import pytest
 from kubernetes import client, dynamic
 
-from jupyter_autotrain.backends.kubernetes.access import api_errors
+from jupyter_autotrain.backends.kubernetes.access import connection
 from tests.kubernetes.api.conftest import wait_until
 from tests.kubernetes.api.requests import Answer, Requests, config_map, core_path, job, jobs
 
 MERGE = "application/merge-patch+json"
-AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
 SPEC = {
     "type": "object",
     "required": ["size"],
@@ -62,7 +61,7 @@ def test_what_is_not_checked_before_other_faults_are_mended_is_told_of_no_field(
     answer = requests("POST", things, thing(things, "a", size=0))
     if "cluster" not in request.node.callspec.id:
         assert "<nil>: Invalid value: null: some validation rules were not checked" in answer.message
-    told = api_errors.of_answer(answer.code, json.dumps(answer.body).encode())
+    told = connection.refusal_of_answer(answer.code, json.dumps(answer.body).encode())
     assert "nil" not in told.found
     assert "spec.size in body should be greater than or equal to 1" in told.found
 
@@ -128,26 +127,11 @@ def _kinds(schema: dict) -> list[dict]:
     return schema.get("x-kubernetes-group-version-kind", [])
 
 
-def test_both_versions_of_schemas_know_the_fields_of_a_job(requests: Requests) -> None:
-    third = requests("GET", "/openapi/v3/apis/batch/v1").body["components"]["schemas"]
-    second = requests("GET", "/openapi/v2").body["definitions"]
-    for found in (third, second):
-        assert found["io.k8s.api.batch.v1.JobSpec"]["properties"]["parallelism"]["type"] == "integer"
-        reference = found["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"]["items"]
-        assert "Container" in str(reference)
-        assert {"group": "batch", "version": "v1", "kind": "Job"} in _kinds(found["io.k8s.api.batch.v1.Job"])
-
-
 def test_the_official_client_finds_kinds_by_discovery(api_client: client.ApiClient, requests: Requests) -> None:
     found = dynamic.DynamicClient(api_client).resources.get(api_version="batch/v1", kind="Job")
     assert (found.name, found.namespaced, "status" in found.subresources) == ("jobs", True, True)
-    groups = requests("GET", "/apis", accept=AGGREGATED).body
-    assert groups["kind"] == "APIGroupDiscoveryList"
-    batch = next(item for item in groups["items"] if item["metadata"]["name"] == "batch")
-    assert "jobs" in [item["resource"] for item in batch["versions"][0]["resources"]]
     assert requests("GET", "/apis/nothing.example/v1").code == 404
     assert client.VersionApi(api_client).get_code().major == "1"
-    assert requests("GET", "/readyz").body == "ok"
 
 
 def test_a_namespace_takes_all_it_holds_along_and_nothing_new(requests: Requests, core: client.CoreV1Api) -> None:

@@ -11,9 +11,9 @@ import pytest
 from kubernetes import client
 from urllib3.exceptions import ProtocolError
 
-from jupyter_autotrain.testing.kubernetes.objects.resources import PODS
 from tests.kubernetes.api.conftest import Double, client_of, wait_until
 from tests.kubernetes.api.requests import Requests, core_path, pod
+from tests.labs.kubernetes.objects.resources import PODS
 
 LINES = ["one", "two", "three"]
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from jupyter_autotrain.testing.kubernetes.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
-from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
 from tests.kubernetes.api.conftest import Double
 from tests.kubernetes.api.requests import Requests
+from tests.labs.kubernetes.objects.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from tests.labs.kubernetes.store.object_store import ObjectStore
 
 ROOT = Path(__file__).parents[3]
 GOLDEN = ROOT / "tests" / "golden"

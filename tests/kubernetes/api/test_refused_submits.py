@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonValue
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing.bundles import trial_of
-from jupyter_autotrain.testing.kubernetes.objects.resources import CONFIG_MAPS, JOBS, RESOURCE_QUOTAS, SECRETS
 from tests.kubernetes.api.conftest import Double
 from tests.kubernetes.kubeconfigs import load_once
+from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, JOBS, RESOURCE_QUOTAS, SECRETS
 
 OPERATORS: dict[str, tuple[type[KubernetesBackend], dict[str, JsonValue]]] = {
     "AdaptDLJob": (AdaptdlBackend, {}),

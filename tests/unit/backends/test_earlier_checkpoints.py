@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.earlier_checkpoints import are_there, from_last_saved, in_home
-from jupyter_autotrain.core import files, wire
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.backends.trial_content import are_there, from_last_saved, in_home
+from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 

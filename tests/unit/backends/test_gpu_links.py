@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.backends.gpu_links import link_of
+from jupyter_autotrain.backends.agent_answers import link_of
 from jupyter_autotrain.core.devices import LinkKind
 
 

@@ -12,13 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.storage import tar_stream
+from jupyter_autotrain.agent.objects import archives, download
+from jupyter_autotrain.agent.objects.remote_files import Credentials, RemoteFiles, Request, object_url
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import LIMIT_BYTES, CodeFile, CodeObjects, volume
-from jupyter_autotrain.backends.kubernetes_pod import archives, remote_files
-from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
-from jupyter_autotrain.backends.kubernetes_pod.s3_signing import Credentials, Request, object_url
+from jupyter_autotrain.backends.transfer.folders import TarStream, scan_folder
 from jupyter_autotrain.errors import BackendError, DataError
-from jupyter_autotrain.testing.file_server import FileServer, serving
+from tests.labs.file_server import FileServer, serving
 
 KEYS = {
     "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
@@ -29,7 +28,7 @@ LABELS = {"jupyter-autotrain/home": "0123456789ab"}
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(remote_files, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(download, "_PAUSE_S", 0.0)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
     return found
 
 
-def sent(stream: tar_stream.TarStream) -> Callable[[], Iterator[bytes]]:
+def sent(stream: TarStream) -> Callable[[], Iterator[bytes]]:
     return stream.blocks
 
 
@@ -62,16 +61,16 @@ def test_an_object_of_s3_is_named_with_the_bucket_in_its_path() -> None:
 
 
 def test_a_tar_stream_is_the_same_each_time_and_tar_reads_it(folder: Path) -> None:
-    stream = tar_stream.of_folder(folder)
+    stream = TarStream(scan_folder(folder))
     whole = b"".join(stream.blocks())
     assert len(whole) == stream.size_bytes
-    assert hashlib.sha256(whole).hexdigest() == stream.sha256 == tar_stream.of_folder(folder).sha256
+    assert hashlib.sha256(whole).hexdigest() == stream.sha256 == TarStream(scan_folder(folder)).sha256
     with tarfile.open(fileobj=io.BytesIO(whole)) as archive:
         assert sorted(archive.getnames()) == ["a.txt", "deep", "deep/er", "deep/er/b.bin", "empty", "run.sh"]
 
 
 def test_an_archive_is_unpacked_whole_with_its_folders_and_rights(folder: Path, tmp_path: Path) -> None:
-    stream = tar_stream.of_folder(folder)
+    stream = TarStream(scan_folder(folder))
     file = tmp_path / "data.tar"
     file.write_bytes(b"".join(stream.blocks()))
     entry = {"name": "train", "sha256": stream.sha256, "path": str(file)}
@@ -85,7 +84,7 @@ def test_an_archive_is_unpacked_whole_with_its_folders_and_rights(folder: Path, 
 
 
 def test_a_damaged_archive_is_never_used_and_leaves_nothing(folder: Path, tmp_path: Path) -> None:
-    stream = tar_stream.of_folder(folder)
+    stream = TarStream(scan_folder(folder))
     file = tmp_path / "data.tar"
     file.write_bytes(b"".join(stream.blocks()).replace(b"aaaa", b"aaab", 1))
     entry = {"name": "train", "sha256": stream.sha256, "path": str(file)}
@@ -123,7 +122,7 @@ def test_what_was_sent_to_a_server_is_fetched_verified_and_unpacked(kind: str, f
         s3 = {"s3": {"bucket": "team", "prefix": "at/", "endpoint": server.url, "region": "eu-central-1"}}
         remote = s3 if kind == "s3" else {"http": {"url": f"{server.url}/team/"}}
         variables = KEYS if kind == "s3" else {"AUTHORIZATION": "Bearer x"}
-        stream = tar_stream.of_folder(folder)
+        stream = TarStream(scan_folder(folder))
         files = RemoteFiles(remote, variables)
         assert not files.has("data/x.tar", stream.size_bytes)
         server.faults.append(503)

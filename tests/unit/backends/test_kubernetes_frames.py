@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.pods import frames, places
+from jupyter_autotrain.agent.pods.frames import MOST_FILE_BYTES, Relay
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, GapError
-from jupyter_autotrain.backends.kubernetes_pod import frames, places
-from jupyter_autotrain.backends.kubernetes_pod.relay import MOST_FILE_BYTES, Relay
-from jupyter_autotrain.core import wire
 
 
 def decoded(lines: list[str]) -> list[frames.Frame]:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import node_statuses
-from jupyter_autotrain.backends.ssh.node_jobs import may_lack, node_refs
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends import node_statuses
+from jupyter_autotrain.backends.ssh.multi_node import may_lack, node_refs
 from jupyter_autotrain.core.backend import JobRef, JobStatus
-from jupyter_autotrain.core.states import TrialState
 
 REF = JobRef("lab", "e-1-1", {"host": "h1", "nodes": [["h1", "a"], ["h2", "b"], ["h3", "c"]], "elastic": True})
 
@@ -47,6 +47,11 @@ def test_of_a_host_that_fails_and_one_that_is_told_to_end_the_first_counts(
 
 
 def test_the_files_of_an_elastic_trial_may_lack_those_of_every_host_but_the_first() -> None:
-    assert [bool(may_lack(REF, one)) for one in node_refs(REF)] == [False, True, True]
+    assert [bool(may_lack(REF, one, lambda _: True)) for one in node_refs(REF)] == [False, True, True]
+
+
+def test_the_files_of_another_trial_may_lack_those_of_a_lost_host_alone() -> None:
     rigid = JobRef("lab", "e-1-1", {**REF.data, "elastic": False})
-    assert [bool(may_lack(rigid, one)) for one in node_refs(rigid)] == [False, False, False]
+    first, second, _ = node_refs(rigid)
+    assert may_lack(rigid, first, lambda one: one == first)
+    assert not may_lack(rigid, second, lambda one: one == first)

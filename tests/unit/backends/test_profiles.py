@@ -8,14 +8,14 @@ import pytest
 from pydantic import Field
 
 from jupyter_autotrain import backends, header
+from jupyter_autotrain.agent.json import JsonValue, to_json
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonValue, to_json
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, HeaderError
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Count
@@ -61,7 +61,9 @@ def test_options_of_a_profile_that_do_not_fit_are_named_all_at_once(tmp_path: Pa
 
 def test_each_type_has_the_json_schema_of_its_options() -> None:
     schema = backends.options_model("local").model_json_schema()
-    assert set(schema["properties"]) == {"max_trials_per_gpu", "use_active_gpu", "gpu_indices", "data_cache_limit"}
+    assert set(schema["properties"]) == {
+        "max_trials_per_gpu", "use_active_gpu", "gpu_indices", "data_cache_limit", "reuse", "reuse_idle", "reuse_memory"
+    }  # fmt: skip
     assert backends.options_model("debug").model_json_schema()["additionalProperties"] is False
 
 

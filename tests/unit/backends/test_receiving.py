@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import sending
-from jupyter_autotrain.backends.ssh.sending import DamagedFileError, Receiver, scan_folder
+from jupyter_autotrain.backends.transfer.channels import ProcessChannel
+from jupyter_autotrain.backends.transfer.folders import scan_folder
+from jupyter_autotrain.backends.transfer.sending import DamagedFileError, Receiver
 from jupyter_autotrain.errors import BackendUnavailableError
 
 MB = 1 << 20
@@ -24,48 +24,13 @@ os.execv(sys.argv[1], sys.argv[1:])
 """
 
 
-class PipeChannel:
-    """A program on this machine as the program of a channel."""
-
-    def __init__(self, argv: Sequence[str]) -> None:
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, bufsize=0)
-
-    def send(self, data: bytes, _within_s: float = 0.0) -> None:
-        view = memoryview(data)
-        assert self._process.stdin is not None
-        while view:
-            view = view[self._process.stdin.write(view) or 0 :]
-
-    def receive(self, _within_s: float = 0.0) -> bytes:
-        assert self._process.stdout is not None
-        return self._process.stdout.read(1 << 16)
-
-    def stderr(self) -> bytes:
-        assert self._process.stderr is not None
-        return self._process.stderr.read()
-
-    def exit_code(self, _within_s: float = 0.0) -> int:
-        return self._process.wait()
-
-    def close(self) -> None:
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert stream is not None
-            stream.close()
-        self._process.wait(20)
-
-
 @pytest.fixture
-def receivers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Receiver]]:
+def receivers() -> Iterator[Callable[..., Receiver]]:
     """Makes receivers, whose command line others may precede."""
     made: list[Receiver] = []
 
     def make(*before: str) -> Receiver:
-        def start(_transport: object, argv: Sequence[str], _name: str) -> PipeChannel:
-            return PipeChannel([*before, *argv])
-
-        monkeypatch.setattr(sending, "start", start)
-        made.append(Receiver(None, sys.executable, "h1", "serve()"))  # type: ignore[arg-type]  # no connection is needed
+        made.append(Receiver(lambda argv: ProcessChannel([*before, *argv], "h1"), sys.executable, "h1", "serve()"))
         return made[-1]
 
     yield make
@@ -157,6 +122,31 @@ def test_what_one_job_alone_gets_goes_with_its_directory(
     assert (arrived / "main.py").read_text() == "print(1)\n"
     assert [path.name for path in there.iterdir()] == ["jobs"]
     assert arrived.is_relative_to(there / "jobs" / "home" / "e1-1-1")
+
+
+NO_LINKS = """
+import errno, os, sys
+def refuse(*_, **__):
+    raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+os.link = refuse
+sys.argv = sys.argv[1:]
+exec(sys.argv[sys.argv.index("-c") + 1])
+"""
+
+
+def test_a_file_system_without_hard_links_takes_a_folder_and_only_what_changed_of_it(
+    receivers: Callable[..., Receiver], source: Path, tmp_path: Path
+) -> None:
+    (source / "again.bin").write_bytes((source / "large.bin").read_bytes())
+    there = tmp_path / "there"
+    receivers(sys.executable, "-c", NO_LINKS).send(scan_folder(source), str(there), "files")
+    (source / "main.py").write_text("print(2)\n")
+    totals: list[int] = []
+    receiver = receivers(sys.executable, "-c", NO_LINKS)
+    arrived = receiver.send(scan_folder(source), str(there), "files", lambda _sent, total: totals.append(total))
+    assert scan_folder(Path(arrived)).digest == scan_folder(source).digest
+    assert totals[-1] == len("print(2)\n")
+    assert not list((there / "blobs").glob("*.part-*"))
 
 
 def during_the_first_block(act: Callable[[], object]) -> Callable[[int, int], None]:

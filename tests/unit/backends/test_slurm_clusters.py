@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jupyter_autotrain.backends.slurm.local_cluster import LocalCluster
-from jupyter_autotrain.backends.slurm.remote_cluster import login_host
+from jupyter_autotrain.backends.slurm.cluster import LocalCluster, login_host
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.local import status as statuses
-from jupyter_autotrain.backends.slurm_login import commands, nodes, resolution
-from jupyter_autotrain.backends.slurm_login.job_queue import JobQueue
-from jupyter_autotrain.backends.slurm_login.job_states import SlurmJob, ending_of, waiting_sentence
-from jupyter_autotrain.backends.slurm_login.pending_reasons import sentence_of
+from jupyter_autotrain.agent.slurm import job_queue, resolution
+from jupyter_autotrain.agent.slurm.job_queue import JobQueue
+from jupyter_autotrain.agent.slurm.job_states import SlurmJob, ending_of, sentence_of, waiting_sentence
+from jupyter_autotrain.agent.trial import status as statuses
 
 RUNS = {
     "wire": 1, "state": "RUNNING", "reason": "", "supervisor": [1, 1.0, "other-boot"], "groups": [], "signal": None,
@@ -81,7 +80,7 @@ class Cluster:
         if argv[0] == "squeue":
             return self.listing
         if self.sacct is None:
-            raise commands.SlurmRefusedError("Slurm accounting storage is disabled")
+            raise job_queue.SlurmRefusedError("Slurm accounting storage is disabled")
         return self.sacct
 
 
@@ -108,22 +107,22 @@ def test_a_command_that_cannot_reach_the_controller_is_told_from_a_refusal(
     program = tmp_path / "squeue"
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     for text, kind in (
-        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", commands.SlurmDownError),
+        ("slurm_load_jobs error: Unable to contact slurm controller (connect failure)", job_queue.SlurmDownError),
         (
             "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation",
-            commands.SlurmDownError,
+            job_queue.SlurmDownError,
         ),
-        ("sbatch: error: invalid partition specified: nosuch", commands.SlurmRefusedError),
+        ("sbatch: error: invalid partition specified: nosuch", job_queue.SlurmRefusedError),
     ):
         program.write_text(f"#!/bin/sh\necho '{text}' >&2\nexit 1\n")
         program.chmod(0o755)
         with pytest.raises(kind):
-            commands.run(["squeue"])
+            job_queue.run(["squeue"])
     program.write_text("""#!/bin/sh\necho "squeue: unrecognized option '--x'\nTry \\"squeue --help\\"" >&2\nexit 1\n""")
-    with pytest.raises(commands.SlurmRefusedError, match="unrecognized option"):
-        commands.run(["squeue"])
-    with pytest.raises(commands.SlurmRefusedError, match="no `nosuch`"):
-        commands.run(["nosuch"])
+    with pytest.raises(job_queue.SlurmRefusedError, match="unrecognized option"):
+        job_queue.run(["squeue"])
+    with pytest.raises(job_queue.SlurmRefusedError, match="no `nosuch`"):
+        job_queue.run(["nosuch"])
 
 
 def test_no_variable_of_the_caller_goes_into_a_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +132,7 @@ def test_no_variable_of_the_caller_goes_into_a_job(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setenv("API_KEY", "hunter2-hunter2")
     monkeypatch.setenv("SBATCH_PARTITION", "other")
-    printed = commands.run(["sbatch"])
+    printed = job_queue.run(["sbatch"])
     assert "hunter2" not in printed
     assert "SBATCH_" not in printed
 
@@ -186,14 +185,34 @@ def test_the_rank_that_failed_first_is_named_although_its_node_ended_last(tmp_pa
     assert not resolution.needs_slurm(tmp_path, statuses.read(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        ({"state": "RUNNING"}, "Lost: its supervisor was killed from outside while the trial ran "),
+        ({"state": "FAILED", "signal": 15}, "Lost: node 1: it is lost. "),
+    ],
+)
+def test_a_killed_supervisor_loses_the_trial_also_when_slurms_signal_reaches_the_other_ranks_first(
+    tmp_path: Path, first: dict[str, object], why: str
+) -> None:
+    by_slurm = {**RUNS, "state": "FAILED", "signal": 15, "reason": "Rank 1 was killed by SIGTERM."}
+    other = tmp_path / "nodes" / "1"
+    other.mkdir(parents=True)
+    statuses.write(tmp_path, {**RUNS, **first})
+    statuses.write(other, by_slurm if first["state"] == "RUNNING" else RUNS)
+    ended = resolve(tmp_path, SlurmJob("8", "FAILED", "", "n[1-2]"))
+    assert ended["state"] == "LOST"
+    assert ended["reason"].startswith(why)
+
+
 def test_nodes_have_their_gpus_by_kind_and_those_that_are_down_are_left_out() -> None:
     text = (
         "NodeName=n1 CPUEfctv=8 CPUTot=8 Gres=gpu:a100:4(S:0-1) RealMemory=4000 State=IDLE Partitions=gpu,normal\n"
         "NodeName=n2 CPUTot=8 Gres=gpu:2 RealMemory=4000 State=MIXED Partitions=normal\n"
         "NodeName=n3 CPUTot=8 Gres=(null) RealMemory=4000 State=DOWN* Partitions=normal\n"
     )
-    rows = nodes.listing(lambda _: text, "")
+    rows = job_queue.nodes(lambda _: text, "")
     assert [(row["name"], row["gpus"], row["memory_bytes"]) for row in rows] == [
         ("n1", [["a100", 4]], 4000 << 20), ("n2", [[None, 2]], 4000 << 20),
     ]  # fmt: skip
-    assert [row["name"] for row in nodes.listing(lambda _: text, "gpu")] == ["n1"]
+    assert [row["name"] for row in job_queue.nodes(lambda _: text, "gpu")] == ["n1"]

@@ -10,12 +10,12 @@ from typing import cast
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import checkpoints
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.ssh import trial_needs
 from jupyter_autotrain.backends.ssh.link import HostLink
-from jupyter_autotrain.core import wire
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
@@ -55,13 +55,13 @@ def home(tmp_path: Path) -> Home:
 def have(home: Home, **links: Link) -> JsonObject:
     trial = TrialSpec("e1", 1, 2, resume_attempt=1)
     found = cast("Mapping[str, HostLink]", links)
-    return checkpoints.have(found, "h2", "owner/e1-1-1", trial, BackendContext(home))
+    return trial_needs.have_checkpoints(found, "h2", "owner/e1-1-1", trial, BackendContext(home))
 
 
 def goes_on_from(home: Home, nodes: int = 1, **links: Link) -> tuple[int | None, str]:
     trial = TrialSpec("e1", 1, 4, resources=Resources(nodes=nodes), resume_attempt=3)
     hosts = cast("Mapping[str, HostLink]", links)
-    found = checkpoints.from_last_saved(hosts, lambda job_id: f"owner/{job_id}", trial, BackendContext(home))
+    found = trial_needs.from_last_saved(hosts, lambda job_id: f"owner/{job_id}", trial, BackendContext(home))
     return found.resume_attempt, found.resume_note
 
 

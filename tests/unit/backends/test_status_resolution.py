@@ -13,13 +13,15 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.local import cancelling, status_resolution, trial_directory
-from jupyter_autotrain.backends.local import status as statuses
-from jupyter_autotrain.core import files, system, wire
+from jupyter_autotrain.agent import files, system, wire
+from jupyter_autotrain.agent.service import cancelling, status_resolution
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.system import processes
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
+from jupyter_autotrain.agent.trial import status as statuses
+from jupyter_autotrain.agent.trial import trial_lock
+from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core.backend import JobRef
-from jupyter_autotrain.core.process_identity import ProcessIdentity
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import processes, trial_lock
 
 Damage = Callable[[Path, pytest.MonkeyPatch], None]
 GONE = ProcessIdentity(1 << 22, 5.0, system.boot_id())
@@ -121,17 +123,51 @@ def test_a_status_that_cannot_be_read_does_not_make_a_living_trial_lost(
     assert supervisor.poll() is None
 
 
+@pytest.mark.parametrize("has_status", [True, False], ids=["its status too", "its lock alone"])
+def test_a_supervisor_that_begins_while_its_trial_is_looked_at_is_not_taken_for_dead(
+    trial: Path, supervisor: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch, has_status: bool
+) -> None:
+    who = ProcessIdentity.of(supervisor.pid)
+    lock = locked(trial, who, is_written=False)
+    looks = []
+
+    def look_and_begin(*_: str) -> set[int]:  # the last thing looked for before it counts as gone
+        looks.append(1)
+        if len(looks) == 1:
+            write_lock_file(trial, who)
+            lock.__enter__()
+            if has_status:
+                statuses.write(trial, status_of(who))
+        return set()
+
+    monkeypatch.setattr(processes, "running", look_and_begin)
+    try:
+        if has_status:
+            assert status_resolution.resolve_status(trial) == status_of(who)
+        else:
+            with pytest.raises(statuses.UnknownError, match="it is being started"):
+                status_resolution.resolve_status(trial)
+    finally:
+        lock.__exit__()
+    assert looks
+    assert supervisor.poll() is None
+
+
 class locked:  # noqa: N801 - it reads as a word in a with statement
     """The lock file, written and locked by another process, as a living supervisor holds it."""
 
-    def __init__(self, trial: Path, who: ProcessIdentity) -> None:
-        write_lock_file(trial, who)
+    def __init__(self, trial: Path, who: ProcessIdentity, *, is_written: bool = True) -> None:
+        if is_written:
+            write_lock_file(trial, who)
         path = str(trial / wire.LOCK_FILE)
-        code = f"import fcntl; f = open({path!r}); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
+        code = f"input(); import fcntl; f = open({path!r}); fcntl.flock(f, fcntl.LOCK_EX); print(flush=True); input()"
         self._holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self) -> None:
+        assert self._holder.stdin is not None
         assert self._holder.stdout is not None
+        self._holder.stdin.write(b"\n")
+        self._holder.stdin.flush()
         self._holder.stdout.readline()
 
     def __exit__(self, *_: object) -> None:
@@ -263,7 +299,9 @@ def test_no_trial_can_have_the_processes_of_another_ended_by_naming_their_contro
     trial: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[list[str]] = []
-    monkeypatch.setattr("jupyter_autotrain.worker.cgroups.members", lambda folders: asked.append(folders) or set())
+    monkeypatch.setattr(
+        "jupyter_autotrain.agent.system.cgroups.members", lambda folders: asked.append(folders) or set()
+    )
     mine = f"/sys/fs/cgroup/autotrain-{GONE.pid}-500-1"
     named = ["/sys/fs/cgroup/system.slice", "/sys/fs/cgroup/autotrain-7-1-1", 5, mine]
     statuses.write(trial, status_of(GONE) | {"groups": named})

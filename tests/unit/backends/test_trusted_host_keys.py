@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_autotrain.backends.ssh import host_keys
 from jupyter_autotrain.backends.ssh.host import ResolvedHost
-from jupyter_autotrain.backends.ssh.known_hosts import known_keys
+from jupyter_autotrain.backends.ssh.host_keys import known_keys
 from jupyter_autotrain.backends.ssh.transport import HostKey, HostKeyError
 
 OLD = HostKey("ssh-ed25519", base64.b64encode(b"old key").decode())

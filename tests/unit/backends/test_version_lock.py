@@ -5,9 +5,9 @@ import zipfile
 
 import pytest
 
-from jupyter_autotrain.backends.environments import lock_versions
+from jupyter_autotrain.backends.python_packages import lock_versions
 from jupyter_autotrain.errors import BackendUnavailableError
-from jupyter_autotrain.testing.wheels import write_wheel
+from tests.labs.wheels import write_wheel
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import stat
 import pytest
 
 from jupyter_autotrain import capture
-from jupyter_autotrain.core.json import from_json
+from jupyter_autotrain.agent.json import from_json
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import CaptureError, ShipError
 
@@ -22,7 +22,7 @@ def test_a_bundle_holds_everything_and_is_private(notebook, tmp_path):
     bundle = capture.write_bundle(captured, tmp_path / "out" / "bundle", python="/usr/bin/python3")
     folder = tmp_path / "out" / "bundle"
     assert sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()) == [
-        "bundle.json", "data/rows.pkl", "files/note.txt", "main.py",
+        "bundle.json", "data/values.pkl", "files/note.txt", "main.py",
     ]  # fmt: skip
     assert from_json(Bundle, json.loads((folder / "bundle.json").read_text())) == bundle == capture.read_bundle(folder)
     assert (folder / "main.py").read_text() == captured.script

@@ -90,7 +90,7 @@ def test_the_script_is_the_notebooks_own_text_in_its_own_order(notebook):
     )
     assert book.capture("y = half(3)\nprint(math.floor(y))").script == (
         "import math\n\n"
-        'K = __autotrain_data__("K")\n\n\n'
+        "K = 2\n\n\n"
         "@staticmethod\ndef half(x):  # kept\n    return x / K\n\n"
         "y = half(3)\nprint(math.floor(y))\n"
     )  # fmt: skip

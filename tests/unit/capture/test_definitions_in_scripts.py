@@ -1,6 +1,12 @@
 """How definitions stand in the script: as their source wherever that is the same, else told in what they differ."""
 
+# Cells are written on one line each, however long, so that they read as a list.
+# ruff: noqa: E501
+
+import pytest
+
 from jupyter_autotrain.capture.differences import format_differences
+from jupyter_autotrain.errors import CaptureError
 
 ORDINARY = """
 class Net(Base):
@@ -50,9 +56,36 @@ def test_a_pure_decorator_runs_again_in_the_trial(notebook):
     assert [row.how for row in captured.captured if row.name == "f"] == ["source"]
 
 
-def test_numbers_set_later_are_written_out(notebook):
-    captured = notebook("class Net:\n    n = 1\n    x = 2", "Net.n = 5", "del Net.x").capture("print(Net.n)")
-    assert own_part(captured) == ["Net.n = 5", "del Net.x"]
+@pytest.mark.parametrize(
+    "source",
+    [
+        "@dataclass\nclass One:\n    x: int\n    tags: list = field(default_factory=list)\n    def f(self): return self.x",
+        "@dataclass(frozen=True, order=True)\nclass One:\n    x: int = 3\n    def f(self): return self.x",
+        "class One(enum.Enum):\n    A = 1\n    B = enum.auto()\n    def f(self): return self.value",
+        "class One(NamedTuple):\n    x: int = 1\n    def f(self): return self.x",
+        "class One(TypedDict):\n    x: int",
+        "class One(abc.ABC):\n    @abc.abstractmethod\n    def f(self): ...",
+        "class One(Generic[T]):\n    def f(self, x: T) -> T: return x",
+        "class One(BaseModel):\n    rate: float = 0.1\n    @field_validator('rate')\n    @classmethod\n    def f(cls, x): return x",
+        "class One(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n    def forward(self, x): return x",
+        "@functools.lru_cache\ndef One(x): return x",
+        "@torch.no_grad()\ndef One(x): return x",
+        "One = lambda x, k=3: x * k",
+    ],
+)
+def test_an_ordinary_definition_of_any_kind_is_its_source(notebook, source):
+    book = notebook(
+        "import abc, enum, functools, torch\nfrom dataclasses import dataclass, field\nfrom pydantic import BaseModel, "
+        "field_validator\nfrom typing import Generic, NamedTuple, TypedDict, TypeVar\nT = TypeVar('T')",
+        source,
+    )
+    row = book.row("print(One)", "One")
+    assert (row.how, row.stale) == ("source", "")
+
+
+def test_a_class_that_has_changed_travels_by_value_and_says_why(notebook):
+    book = notebook("class Net:\n    n = 1\n    x = 2", "Net.n = 5", "del Net.x")
+    assert book.row("print(Net.n)", "Net").stale == "by value: it has changed since its statement"
 
 
 def test_a_cache_that_stays_here_is_told(notebook):
@@ -63,13 +96,14 @@ def test_a_cache_that_stays_here_is_told(notebook):
     assert "what f has cached" in format_differences(book.capture("print(f(1))").differences)
 
 
-def test_an_attribute_that_cannot_travel_is_made_again_and_told(notebook):
-    book = notebook(
-        "import io, threading\nclass Log:\n    out = io.TextIOWrapper(io.BytesIO())\n    lock = threading.Lock()"
-    )
-    captured = book.capture("print(Log.out.closed)")
-    assert [d.text for d in captured.differences] == ["Log.out is made again by its statement, being an open file"]
-    assert "Log.lock" not in format_differences(captured.differences)
+def test_a_lock_that_a_class_makes_is_made_again(notebook):
+    book = notebook("import threading\nclass Log:\n    lock = threading.Lock()\n    n = 1")
+    captured = book.capture("with Log.lock: print(Log.n)")
+    assert [row.how for row in captured.captured if row.name == "Log"] == ["source"]
+    assert captured.differences == ()
+    book.run("Log.n = 2")
+    with pytest.raises(CaptureError, match=r"Log.*holds a lock"):
+        book.capture("with Log.lock: print(Log.n)")
 
 
 def test_a_definition_with_an_effect_travels_by_value_and_says_why(notebook):

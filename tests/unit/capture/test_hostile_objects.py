@@ -5,7 +5,7 @@ import re
 import pytest
 
 from jupyter_autotrain.capture import looking
-from jupyter_autotrain.capture.internal_faults import refused_by_name
+from jupyter_autotrain.capture.looking import refused_by_name
 from jupyter_autotrain.errors import CaptureError
 
 METHODS = (
@@ -58,7 +58,7 @@ def test_what_fails_inside_the_capture_names_the_object_and_our_line_and_asks_fo
         looking.module_of(None).no_such_method()
     first, _, last = str(refusal.value).split("\n")
     assert first.startswith("Capturing `model` failed inside the capture: AttributeError: 'str' object has no")
-    assert re.search(r"\(internal_faults\.py:\d+\)\.$", first)
+    assert re.search(r"\(looking\.py:\d+\)\.$", first)
     assert (
         last == "Make `model` anew inside the cell, or leave it out; please report these lines with the object's type."
     )

@@ -1,4 +1,4 @@
-"""Attributes that earlier cells set on modules and on classes of libraries are the same in a trial."""
+"""Attributes that earlier cells set on modules and on classes of libraries are told with the line that sets them."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 
@@ -10,21 +10,16 @@ from tests.capture.notebook_fixtures import differences_of
 pytestmark = pytest.mark.usefixtures("unchanged_libraries")
 
 
-def test_what_was_set_is_told_with_its_value(notebook):
+def test_what_was_set_is_told_with_its_cell(notebook):
     book = notebook("import string", "string.WIDTH = 12")
-    assert differences_of(book, "print(string.WIDTH)") == [(DifferenceKind.REPLAYED, "string.WIDTH = 12", "cell [2]")]
+    assert differences_of(book, "print(string.WIDTH)") == [
+        (DifferenceKind.NOT_CARRIED, "string.WIDTH: `setup: [2]` in the header runs its cell first", "cell [2]")
+    ]
 
 
 def test_what_was_set_back_is_not_told(notebook):
     book = notebook("import textwrap\nold = textwrap.dedent\ntextwrap.dedent = str.upper", "textwrap.dedent = old")
     assert differences_of(book, "print(textwrap.dedent(' a'))") == []
-
-
-def test_what_cannot_be_written_again_is_told_by_name(notebook):
-    book = notebook("import string", "import threading\nstring.THING = threading.Lock()")
-    assert differences_of(book, "print(string)") == [
-        (DifferenceKind.NOT_CARRIED, "string.THING, a lock: set it in the cell", "cell [2]")
-    ]
 
 
 def test_a_secret_set_on_a_module_is_told_and_its_value_stays_here(notebook):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import capture
-from jupyter_autotrain.core.python_environment import PythonPackage
+from jupyter_autotrain.agent.environments.python_environment import PythonPackage
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.capture.standalone import start
-from jupyter_autotrain.core.trial_names import TRIAL_NAMES
+from jupyter_autotrain.core.spec import TRIAL_NAMES
 from jupyter_autotrain.errors import CaptureError
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import copy
 import dataclasses
+import io
 import json
-from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,11 +15,13 @@ import pytest
 import jupyter_autotrain
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.cell import submission
+from jupyter_autotrain.client import submission as pipeline
 from jupyter_autotrain.client.check import CheckedSpec
+from jupyter_autotrain.client.rerun import Dialogue
+from jupyter_autotrain.client.waiting import in_terminal
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
-from jupyter_autotrain.core.stop_options import Budget, EarlyStopOptions
+from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, Origin, Resources
+from jupyter_autotrain.core.tuner import EarlyStopOptions
 from jupyter_autotrain.errors import HeaderError
 from tests.projects import trust_project
 
@@ -42,10 +44,16 @@ OTHER_VALUES = {
     "objective": "minimize acc",
     "search": {"lr": "uniform(0, 2)"},
     "tuner": "random",
+    "constraints": ["ms <= 20"],
     "early_stop": "asha",
     "early_stop.rule": "asha",
     "early_stop.warmup_steps": 5,
     "early_stop.min_trials": 7,
+    "early_stop.lower": 0.1,
+    "early_stop.upper": 10,
+    "early_stop.patience": 5,
+    "early_stop.min_delta": 0.01,
+    "early_stop.options": {"n_startup_trials": 3},
     "trials": 40,
     "concurrency": 4,
     "launcher": "mpi",
@@ -89,6 +97,7 @@ OTHER_VALUES = {
     "slurm.time": "8h",
     "slurm.gpu_type": "a100",
     "slurm.extra": ["--qos=long"],
+    "setup": [1],
     "slurm.setup": ["module load cuda"],
     "slurm.requeue": True,
     "local": {"max_trials_per_gpu": 2},
@@ -96,12 +105,21 @@ OTHER_VALUES = {
     "local.use_active_gpu": True,
     "local.gpu_indices": [0, 1],
     "local.data_cache_limit": "5GB",
+    "local.reuse": False,
+    "local.reuse_idle": "5m",
+    "local.reuse_memory": "1GB",
     "parallel": {"model": "net", "inputs": "batch", "cluster": "16xA100"},
     "parallel.cluster": "16xA100",
     "parallel.mode": "data_parallel",
     "parallel.search": "dynamic_programming",
     "parallel.memory_limit": "80GB",
     "parallel.model": "other",
+    "parallel.workers": 2,
+    "parallel.mesh": {"dp": 2, "tp": 4},
+    "parallel.mesh.data": 2,
+    "parallel.mesh.tensor": 2,
+    "parallel.mesh.pipeline": 2,
+    "parallel.simplicity": 0.1,
     "parallel.inputs": "other",
 }
 KUBERNETES = {
@@ -169,18 +187,17 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission, "notebook", notebook)
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
-    monkeypatch.setattr(submission, "check", lambda spec, _, patience: CheckedSpec(spec))
-    monkeypatch.setattr(submission, "before_rerun", lambda *arguments: record(arguments[3]))
-    monkeypatch.setattr(submission, "send", lambda _, spec, *rest: record(dataclasses.replace(spec, header="")))
+    monkeypatch.setattr(pipeline, "check", lambda spec, _, patience: CheckedSpec(spec))
+    monkeypatch.setattr(pipeline, "before_rerun", lambda *arguments: record(arguments[3]))
+    monkeypatch.setattr(pipeline, "send", lambda _, spec, *rest, **more: record(dataclasses.replace(spec, header="")))
 
     (tmp_path / "needs.txt").write_text("six\n")
 
     def of(settings):
         found.clear()
         cell = f"{json.dumps(settings)}\n---\nreport(acc=1)"
-        draft = submission.read(None, "--dry-run", cell, cwd=tmp_path, environ=ENVIRON)
-        record(submission.plan_request(draft))
-        submission.submit(draft, Home(tmp_path), print, input, nullcontext(SimpleNamespace(written=None)))
+        draft = submission.read(None, "--dry-run", cell, cwd=tmp_path, environ=ENVIRON, planner=record)
+        pipeline.submit_draft(draft, Home(tmp_path), Dialogue(print, input), in_terminal(io.StringIO()))
         return copy.copy(found)
 
     return of

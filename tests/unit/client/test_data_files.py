@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.client import data_files
-from jupyter_autotrain.client.progress import Progress
-from jupyter_autotrain.core.data import DataKind, DataSource
-from jupyter_autotrain.core.data_manifest import DataManifest
+from jupyter_autotrain.client.waiting import Progress
+from jupyter_autotrain.core.data import DataKind, DataManifest, DataSource
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import DataError

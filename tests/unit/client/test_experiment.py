@@ -7,14 +7,14 @@ import time
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment, StopReceipt
-from jupyter_autotrain.core import display, wire
+from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import AutotrainError, ManagerError, StoreError
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.testing import wait_until
@@ -334,19 +334,12 @@ def test_only_an_ended_experiment_is_deleted_and_then_wholly(home, store):
     assert not home.experiment("abc").exists()
 
 
-def test_a_handle_is_shown_by_the_hook_that_a_higher_layer_registers(home, store, monkeypatch):
-    monkeypatch.setattr(display.hooks, "show", lambda handle: ("shown", handle.id))
-    monkeypatch.setattr(display.hooks, "mime_bundle", lambda handle: {"text/html": handle.id})
+def test_a_handle_is_shown_by_the_view_of_a_higher_layer(home, store, monkeypatch):
+    monkeypatch.setattr("jupyter_autotrain.widgets.show", lambda handle: ("shown", handle.id))
+    monkeypatch.setattr("jupyter_autotrain.views.card.mime_bundle", lambda handle: {"text/html": handle.id})
     handle = add(home, store)
     assert handle.show() == ("shown", "abc")
     assert handle._repr_mimebundle_(include=None) == {"text/html": "abc"}
-
-
-def test_without_a_registered_view_a_value_is_shown_as_its_text(capsys, monkeypatch):
-    monkeypatch.setattr(display, "hooks", display.Hooks())
-    assert display.show(7) is None
-    assert capsys.readouterr().out == "7\n"
-    assert display.mime_bundle(7) == {"text/plain": "7"}
 
 
 def test_a_handle_shows_no_secret(home, store):
@@ -359,3 +352,18 @@ def test_waiting_in_short_turns_brings_a_killed_manager_back_too(home, store, fa
     handle = add(home, store, trials=[(RUNNING, None)])
     assert [handle.wait(timeout_s=0.01) for _ in range(3)] == [False] * 3
     assert fake.starts == 3
+
+
+def test_the_pareto_front_holds_what_no_trial_beats_in_all_objectives(home):
+    spec = ExperimentSpec(
+        "front", Bundle(), trials=4, objective=Objective("acc"), more_objectives=(Objective("ms", Direction.MINIMIZE),)
+    )
+    with Store.open(home) as store:
+        store.add_experiment("front", spec, 0.0)
+        for number, (acc, ms) in enumerate(((0.9, 9.0), (0.8, 3.0), (0.7, 5.0), (0.95, None)), 1):
+            store.add_trial("front", number, {}, 0.0)
+            points = [("acc", 0, 0.0, acc), *([("ms", 0, 0.0, ms)] if ms else [])]
+            store.ingest([Ingest("front", number, 1, wire.METRICS, 10, points, objective=spec.objective)])
+            store.change_state("front", number, TrialState.FAILED, 1.0)
+        front = Experiment(home, store, "front", {}).pareto_front()
+        assert [trial.number for trial in front] == [1, 2]

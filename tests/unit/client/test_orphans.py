@@ -9,7 +9,7 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import orphans
-from jupyter_autotrain.client.drafts import draft
+from jupyter_autotrain.client.orphans import draft
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec

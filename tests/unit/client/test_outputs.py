@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from jupyter_autotrain.client import outputs, returned_objects
+from jupyter_autotrain.client import outputs
 from jupyter_autotrain.errors import AutotrainError
 
 
@@ -24,13 +24,13 @@ def trial(tmp_path):
 
 
 def test_what_was_returned_is_loaded(trial):
-    assert returned_objects.unpickle(trial, "model") == [1, 2]
+    assert outputs.unpickle(trial, "model") == [1, 2]
 
 
 @pytest.mark.parametrize("name", ["../../outside/private", "/etc/passwd", "a/b", "", ".", "x\0y", "a.pkl", "x" * 300])
 def test_load_takes_names_and_no_paths(trial, name):
     with pytest.raises(AutotrainError, match="has not returned"):
-        returned_objects.unpickle(trial, name)
+        outputs.unpickle(trial, name)
 
 
 def test_load_follows_no_link_and_waits_for_no_pipe(trial, tmp_path):
@@ -38,9 +38,9 @@ def test_load_follows_no_link_and_waits_for_no_pipe(trial, tmp_path):
     os.mkfifo(trial / "outputs" / "pipe.pkl")
     for name in ("linked", "pipe"):
         with pytest.raises(AutotrainError, match="not a regular file"):
-            returned_objects.unpickle(trial, name)
+            outputs.unpickle(trial, name)
     with pytest.raises(AutotrainError, match="It returned: model, pipe"):
-        returned_objects.unpickle(trial, "absent")
+        outputs.unpickle(trial, "absent")
 
 
 def test_pull_copies_regular_files_only(trial, tmp_path):
@@ -58,7 +58,7 @@ def test_folders_of_the_trial_that_are_links_are_not_entered(trial, tmp_path):
         (trial / folder).symlink_to(tmp_path / "outside")
     assert outputs.copy(trial, tmp_path / "here", outputs.find(trial)) == []
     with pytest.raises(AutotrainError):
-        returned_objects.unpickle(trial, "private")
+        outputs.unpickle(trial, "private")
 
 
 def test_pull_writes_through_no_link(trial, tmp_path):

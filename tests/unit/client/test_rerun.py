@@ -3,13 +3,12 @@
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment, StopReceipt
-from jupyter_autotrain.client.patience import Patience
 from jupyter_autotrain.client.rerun import Dialogue, before_rerun
+from jupyter_autotrain.client.waiting import Patience
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.origin import Origin
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.client import submitting
+from jupyter_autotrain.client import submission
 from jupyter_autotrain.client.check import CheckedSpec
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.client.submitting import submit, trial
@@ -164,7 +164,7 @@ def fit():
 def test_a_variable_that_comes_back_from_a_function_is_not_reported_as_a_copy(
     home, monkeypatch, capsys, returns, is_copied
 ):
-    monkeypatch.setattr(submitting, "check", lambda spec, home, patience: CheckedSpec(spec))
-    monkeypatch.setattr(submitting, "send", lambda *arguments: None)
+    monkeypatch.setattr(submission, "check", lambda spec, home, patience: CheckedSpec(spec))
+    monkeypatch.setattr(submission, "send", lambda *arguments, **more: None)
     submit(fit, home=home, returns=returns)
     assert ("copied: HISTORY" in capsys.readouterr().out) == is_copied

@@ -1,9 +1,11 @@
-"""How values read."""
+"""How values read, and the nearest known name."""
+
+from __future__ import annotations
 
 import pytest
 
-from jupyter_autotrain.core.sizes import format_bytes
-from jupyter_autotrain.core.text_format import count, cut, duration, number, parameters
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.core.text_format import closest_match, closest_matches, count, cut, duration, number, parameters
 
 
 @pytest.mark.parametrize(
@@ -28,3 +30,22 @@ def test_numbers_durations_sizes_and_counts_read_at_a_glance():
     assert rounded_up == ["12 B", "7.02 MB", "7.1 MB", "158 GB"]
     assert (count(1, "trial"), count(3, "trial")) == ("1 trial", "3 trials")
     assert cut("one\ntwo three", 7) == "one tw…"
+
+
+KNOWN = ("trials", "timeout", "Backend")
+
+
+def test_the_closest_name_is_found_in_any_letter_case():
+    assert closest_match("TRAILS", KNOWN) == "trials"
+    assert closest_match("backnd", KNOWN) == "Backend"
+
+
+def test_nothing_similar_gives_no_name_unless_any_will_do():
+    assert closest_match("zzz", KNOWN) == ""
+    assert closest_match("zzz", KNOWN, cutoff=0.0) in KNOWN
+    assert closest_match("zzz", (), cutoff=0.0) == ""
+
+
+def test_the_best_matches_come_first_and_long_names_are_cut():
+    assert closest_matches("trial", (*KNOWN, "trial_s"), most=2) == ["trials", "trial_s"]
+    assert closest_match("x" * 1_000_000, ["x" * 64]) == "x" * 64

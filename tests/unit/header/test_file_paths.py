@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel, BeforeValidator
 
 from jupyter_autotrain import backends, header
-from jupyter_autotrain.header.model_faults import keys_of
 from jupyter_autotrain.header.types import _local_path
+from jupyter_autotrain.header.value_faults import keys_of
 from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.errors import AutotrainError, HeaderError
 from jupyter_autotrain.header import config_sources, project_review, project_trust
-from jupyter_autotrain.header.model_faults import keys_of
+from jupyter_autotrain.header.value_faults import keys_of
 from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()
@@ -247,7 +247,7 @@ def test_a_file_with_a_number_for_a_name_is_a_part_of_what_was_agreed_to(context
 
 # Options of the keys that count at once; one that is new has to be looked at before it is added here.
 FREE_OPTIONS = {
-    "early_stop": {"rule", "warmup_steps", "min_trials"},
+    "early_stop": {"rule", "warmup_steps", "min_trials", "lower", "upper", "patience", "min_delta", "options"},
     "resources": {"cpus", "memory", "gpus", "gpu_memory", "nodes", "workers_per_node"},
     "budget": {"time", "failures"},
 }

@@ -10,24 +10,20 @@ from typing import Any
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.manifests import patching, suspension
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
-from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons
 from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.workloads.paddlejob import paddlejob
-from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.tfjob import tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload, paddlejob, tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import layout_of
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import layout_of
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.testing.kubernetes import kubeflow
-from jupyter_autotrain.testing.kubernetes.controllers.garbage_collector import GarbageCollector
-from jupyter_autotrain.testing.kubernetes.controllers.job import JobController
-from jupyter_autotrain.testing.kubernetes.controllers.loop import ControlLoop
-from jupyter_autotrain.testing.kubernetes.custom import trainer, training_operator
-from jupyter_autotrain.testing.kubernetes.objects.errors import ApiError
-from jupyter_autotrain.testing.kubernetes.objects.metadata import copied
-from jupyter_autotrain.testing.kubernetes.objects.resources import (
+from tests.labs.kubernetes import kubeflow
+from tests.labs.kubernetes.controllers.garbage_collector import GarbageCollector
+from tests.labs.kubernetes.controllers.job import JobController
+from tests.labs.kubernetes.controllers.loop import ControlLoop
+from tests.labs.kubernetes.custom import trainer, training_operator
+from tests.labs.kubernetes.objects.errors import ApiError
+from tests.labs.kubernetes.objects.metadata import copied
+from tests.labs.kubernetes.objects.resources import (
     CONFIG_MAPS,
     JOBS,
     NAMESPACES,
@@ -37,9 +33,9 @@ from jupyter_autotrain.testing.kubernetes.objects.resources import (
     SERVICES,
     Resource,
 )
-from jupyter_autotrain.testing.kubernetes.store.object_store import ObjectStore
-from tests.unit.backends.kubeflow_cases import FULL, request
-from tests.unit.backends.kubeflow_cases import rendered as manifests_of
+from tests.labs.kubernetes.store.object_store import ObjectStore
+from tests.unit.backends.kubernetes.kubeflow_cases import FULL, request
+from tests.unit.backends.kubernetes.kubeflow_cases import rendered as manifests_of
 
 TEAM = "team"
 PLAIN = {name: value for name, value in FULL.items() if name not in ("image_pull_secrets", "service_account")}
@@ -52,13 +48,6 @@ def until(condition: Callable[[], Any], what: str) -> Any:
         assert time.monotonic() < deadline, f"still waiting for {what}"
         time.sleep(0.005)
     return found
-
-
-def begun(manifest: Json) -> Json:
-    """A manifest whose gang has been let in: no backend is here that would do that."""
-    if queue_reasons.GANG not in (manifest["metadata"].get("annotations") or {}):
-        return manifest
-    return patching.patched(manifest, suspension.suspend_patch(manifest["kind"], suspended=False), "patch").result
 
 
 class Cluster:
@@ -84,7 +73,7 @@ class Cluster:
         for manifest in manifests_of(workload, options or {}, **needs):
             resource = self.store.resources.of_kind(manifest["apiVersion"], manifest["kind"])
             assert resource is not None
-            self.store.create(resource, TEAM, json.loads(json.dumps(begun(manifest))))
+            self.store.create(resource, TEAM, json.loads(json.dumps(manifest)))
         return request(workload, {}, **needs).name
 
     def get(self, workload: Workload, name: str) -> Json:

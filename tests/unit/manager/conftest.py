@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import CancelReceipt, Chunk, JobRef, JobStatus, Probe
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext, Threads
-from jupyter_autotrain.manager.event_queue import EventQueue
+from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.manager import Manager
 from jupyter_autotrain.store import Store
 

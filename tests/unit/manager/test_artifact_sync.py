@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import Chunk, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
 from jupyter_autotrain.manager.artifact_sync import StreamCopy, fetch_results
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import sys
 import threading
@@ -13,7 +14,7 @@ import psutil
 import pytest
 
 from jupyter_autotrain.core.hooks import Hook
-from jupyter_autotrain.manager.hook_try import try_once
+from jupyter_autotrain.manager.hook_process import try_once
 
 PAYLOAD = {"id": "1", "event": "ended", "text": "ä"}
 WAIT_S = 60
@@ -56,6 +57,23 @@ def test_the_json_is_posted_with_variables_in_their_place():
     ((path, headers, body),) = server.received
     assert (path, headers["Authorization"], headers["Content-Type"]) == ("/hook/p", "Bearer k-1", "application/json")
     assert body == PAYLOAD
+
+
+def test_a_service_gets_the_text_with_variables_in_their_place():
+    with receiving() as server:
+        hook = Hook("x", service="json://ada:${KEY}@127.0.0.1:${PORT}/room", timeout_s=WAIT_S)
+        assert try_once(hook, PAYLOAD, {"KEY": "k-1", "PORT": str(server.server_port)}) == ""
+    ((path, headers, body),) = server.received
+    assert (path, body["title"], body["message"]) == ("/room", "jupyter_autotrain", "ä")
+    assert base64.b64decode(headers["Authorization"].removeprefix("Basic ")) == b"ada:k-1"
+
+
+def test_a_service_that_does_not_take_it_is_told_without_values():
+    with receiving(403) as server:
+        hook = Hook("x", service="json://ada:${KEY}@127.0.0.1:${PORT}", timeout_s=WAIT_S)
+        fault = try_once(hook, PAYLOAD, {"KEY": "k-1", "PORT": str(server.server_port)})
+    assert fault == "JSON did not take it; look at its address"
+    assert try_once(Hook("x", service="${A}"), PAYLOAD, {"A": "nothing://k-1"}).startswith("its address is none")
 
 
 def test_a_redirect_is_not_followed():

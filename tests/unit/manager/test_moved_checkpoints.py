@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.kept_checkpoints import KeptCheckpoints
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
-from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.manager.reasons import explain
 from jupyter_autotrain.manager.start import ManagerStatus
 
 HERE = BackendChoice(Profile("here", "test"))
@@ -92,7 +92,7 @@ def test_the_next_attempt_goes_on_at_once_where_its_checkpoints_are(world, backe
 
 
 def test_why_it_is_there_is_said_too_where_no_other_backend_could_take_it(world, backends, fails_on_lab, monkeypatch):
-    module = sys.modules["jupyter_autotrain.manager.explain"]
+    module = sys.modules["jupyter_autotrain.manager.reasons"]
     monkeypatch.setattr(module, "status", lambda home: ManagerStatus(alive=True))
     backends["here"].unusable = "no answer"
     backends["here"].unusable_for_good = False

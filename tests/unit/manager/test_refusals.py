@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, DataError
-from jupyter_autotrain.manager.attempt_history import AttemptHistory, nodes_of
-from jupyter_autotrain.manager.explain import explain
+from jupyter_autotrain.manager.attempts import AttemptHistory, nodes_of
+from jupyter_autotrain.manager.reasons import explain
 from jupyter_autotrain.manager.start import ManagerStatus
 
 HERE = BackendChoice(Profile("here", "test"))
@@ -43,7 +43,7 @@ def changes(world, number=1):
 
 @pytest.mark.usefixtures("backends")
 def test_a_trial_that_a_backend_refuses_goes_to_another_one_and_says_why(world, monkeypatch):
-    module = sys.modules["jupyter_autotrain.manager.explain"]
+    module = sys.modules["jupyter_autotrain.manager.reasons"]
     monkeypatch.setattr(module, "status", lambda home: ManagerStatus(alive=True))
     world.submit(backends=BOTH)
     world.step()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.agent.json import to_json
 from jupyter_autotrain.core.inventory import Inventory, Node
-from jupyter_autotrain.core.json import to_json
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources
 from jupyter_autotrain.errors import BackendError

@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PACKAGE = "jupyter_autotrain"
+ENTRY_POINTS = {f"{PACKAGE}.backends", f"{PACKAGE}.tuners"}  # groups that plugins name, not modules
 MODULE_NAME = re.compile(rf"{PACKAGE}((?:\.\w+)+)(?::\w+)?")
 
 
@@ -28,7 +29,8 @@ def named_modules(source: str) -> Iterator[tuple[int, str]]:
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
-        if named := MODULE_NAME.fullmatch(node.value):
+        named = MODULE_NAME.fullmatch(node.value)
+        if named and node.value not in ENTRY_POINTS:
             yield node.lineno, named[1].split(".")[1]
 
 

@@ -17,7 +17,7 @@ def declared() -> dict[str, Version]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
     texts = [*project["dependencies"]]
-    for name in ("parallel", "ssh", "kubernetes", "lab", "demo", "testing"):
+    for name in ("parallel", "ssh", "kubernetes", "lab", "demo", "testing", "labs"):
         texts += extras[name]
     found: dict[str, Version] = {}
     for requirement in map(Requirement, texts):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -38,3 +40,10 @@ def test_a_distribution_has_only_whole_addresses_of_the_same_files() -> None:
     names = [target.removeprefix(base).removeprefix(raw) for target in found]
     assert names == targets(README)
     assert all(target.startswith(raw) for target in found if target.endswith(".png"))
+
+
+def test_how_many_strategies_execute_is_what_the_table_of_choices_says() -> None:
+    command = [sys.executable, str(ROOT / "benchmarks" / "strategies.py")]
+    row = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout.splitlines()[0]
+    assert row.startswith("| strategies execute | of ")
+    assert row in README.splitlines(), "write it anew: python benchmarks/strategies.py --write"

@@ -2,8 +2,8 @@ import itertools
 
 import pytest
 
+from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.terminal import printable
 
 STEERING = (
     "\x1b[31mred\x1b[0m",

@@ -6,11 +6,11 @@ from math import prod
 
 import pytest
 
-from jupyter_autotrain.core.json import from_json, to_json
+from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.parallel.api import plan
+from jupyter_autotrain.parallel.cost.layout import Partial, Shard
 from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.graph.example_graphs import gpt
-from jupyter_autotrain.parallel.placement import Partial, Shard
 
 PINS = {
     "tensor parallel": {"mesh": (2, 4), "ops": {"h.*.mlp.c_fc": ("batch", "feature")}, "zero": 1},

@@ -5,10 +5,8 @@ from jupyter_autotrain.parallel.graph import prepare as preparation
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.example_graphs import random_graph
-from jupyter_autotrain.parallel.graph.fold import fold
 from jupyter_autotrain.parallel.graph.fuse import fuse
-from jupyter_autotrain.parallel.graph.hoist import hoisted
-from jupyter_autotrain.parallel.graph.prepare import prepare
+from jupyter_autotrain.parallel.graph.prepare import fold, hoisted, prepare
 
 
 def layered(readers):

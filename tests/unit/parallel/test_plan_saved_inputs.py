@@ -2,27 +2,31 @@
 
 import pytest
 
-torch = pytest.importorskip("torch")
 
-from jupyter_autotrain.parallel.api import plan  # noqa: E402 - after the check for torch
+@pytest.fixture
+def scorer():
+    torch = pytest.importorskip("torch")
+
+    class Scorer(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(64, 32)
+            self.layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(3))
+            self.head = torch.nn.Linear(32, 64)
+
+        def forward(self, ids, targets):
+            x = self.embed(ids)
+            for layer in self.layers:
+                x = x + layer(x)
+            return torch.nn.functional.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
+
+    return Scorer(), torch.zeros(16, 8, dtype=torch.long)
 
 
-class Scorer(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.embed = torch.nn.Embedding(64, 32)
-        self.layers = torch.nn.ModuleList(torch.nn.Linear(32, 32) for _ in range(3))
-        self.head = torch.nn.Linear(32, 64)
+def test_an_input_that_is_saved_through_a_view_is_charged_to_its_first_reader(scorer):
+    from jupyter_autotrain.parallel.api import plan
 
-    def forward(self, ids, targets):
-        x = self.embed(ids)
-        for layer in self.layers:
-            x = x + layer(x)
-        return torch.nn.functional.cross_entropy(self.head(x).flatten(0, 1), targets.flatten())
-
-
-def test_an_input_that_is_saved_through_a_view_is_charged_to_its_first_reader():
-    ids = torch.zeros(16, 8, dtype=torch.long)
-    found = plan(Scorer(), (ids, ids), "4xA100", search="recursive_programming")
+    model, ids = scorer
+    found = plan(model, (ids, ids), "4xA100", search="recursive_programming")
     kept = sum(t.size_bytes for t in found.graph.tensors if t.kind == "input")
     assert found.cost.ranks[0].activation_bytes >= kept / 4

@@ -8,12 +8,12 @@ import threading
 
 import pytest
 
+from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
-from jupyter_autotrain.core.states import ExperimentState, TrialState
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.store import Ingest, Store
 

@@ -7,8 +7,7 @@ import pytest
 from jupyter_autotrain import tuners
 from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.stop_options import EarlyStopOptions
-from jupyter_autotrain.core.tuner import StopReason
+from jupyter_autotrain.core.tuner import EarlyStopOptions, StopReason
 from jupyter_autotrain.errors import AutotrainError
 
 MIN = Direction.MINIMIZE
@@ -21,8 +20,12 @@ def rule(name, direction=Direction.MAXIMIZE, **options):
     return tuners.create_early_stop(spec)
 
 
+def numbered(curves):
+    return dict(enumerate(curves, 2))
+
+
 def is_stopped(name, curve, others, direction=Direction.MAXIMIZE, **options):
-    return rule(name, direction, **options).reason_to_stop(curve, others) is not None
+    return rule(name, direction, **options).reason_to_stop(1, curve, numbered(others)) is not None
 
 
 def flat(value, steps=5):
@@ -33,7 +36,7 @@ GOOD = [flat(0.8), flat(0.9), flat(0.7)]
 
 
 def test_a_trial_below_the_median_of_the_others_is_stopped_and_told_what_it_was_compared_with():
-    assert rule("median").reason_to_stop(flat(0.1, 3), GOOD) == StopReason(
+    assert rule("median").reason_to_stop(1, flat(0.1, 3), numbered(GOOD)) == StopReason(
         2, 0.1, "median of 3 trials at this step 0.8"
     )
     assert not is_stopped("median", flat(0.85, 3), GOOD)
@@ -100,7 +103,7 @@ def test_asha_lets_the_best_third_of_a_rung_go_on(direction, stopped):
 
 
 def test_asha_says_at_which_rung_and_against_whom():
-    reason = rule("asha").reason_to_stop(flat(0.1, 3), GOOD)
+    reason = rule("asha").reason_to_stop(1, flat(0.1, 3), numbered(GOOD))
     assert reason == StopReason(0, 0.1, "the best 1 of 4 trials continue after report 1: 0.9 or better")
 
 
@@ -116,9 +119,73 @@ def test_no_rule_or_no_objective_means_no_stopping():
 
 def test_an_unknown_rule_names_those_there_are():
     with pytest.raises(AutotrainError, match="none, median, asha"):
-        rule("hyperband")
+        rule("hyperbandit")
 
 
 @pytest.mark.parametrize("name", ["median", "asha"])
 def test_the_largest_numbers_are_compared_too(name):
-    assert rule(name).reason_to_stop(flat(0.0), [flat(1.7e308)] * 5) is not None
+    assert rule(name).reason_to_stop(1, flat(0.0), numbered([flat(1.7e308)] * 5)) is not None
+
+
+def rising(limit, reports, rate=1.0):
+    return [(n - 1, limit - limit * n**-rate) for n in range(1, reports + 1)]
+
+
+def test_hyperband_compares_trials_of_one_bracket_from_its_first_rung_on():
+    good = {number: flat(0.9, 30) for number in range(10, 30)}
+    stopped = {}
+    for number in (3, 4, 5):
+        stops = [n for n in range(1, 31) if rule("hyperband").reason_to_stop(number, flat(0.1, n), good)]
+        stopped[number] = stops[0]
+    assert stopped == {3: 1, 4: 3, 5: 9}
+    same_bracket = {number: flat(0.9, 30) for number in (6, 9)}
+    assert rule("hyperband").reason_to_stop(3, flat(0.1, 9), same_bracket)
+    assert not rule("hyperband").reason_to_stop(4, flat(0.1, 9), same_bracket)
+
+
+def test_a_threshold_stops_what_leaves_its_bounds_and_what_is_no_number():
+    assert is_stopped("threshold", flat(6.0), [], upper=5.0)
+    assert is_stopped("threshold", flat(-1.0), [], lower=0.0)
+    assert is_stopped("threshold", flat(math.nan), [])
+    assert not is_stopped("threshold", flat(3.0), [], lower=0.0, upper=5.0)
+    assert not is_stopped("threshold", flat(6.0), [], upper=5.0, warmup_steps=9)
+
+
+def test_patience_stops_what_becomes_no_better_and_lets_the_slow_go_on():
+    assert is_stopped("patience", [*rising(1, 4), *((step, 0.5) for step in range(4, 9))], [], patience=5)
+    assert not is_stopped("patience", rising(1, 20), [], patience=5)
+    assert is_stopped("patience", rising(1, 20), [], patience=5, min_delta=0.2)
+    assert not is_stopped("patience", flat(0.5, 5), [], patience=5)
+    assert is_stopped("patience", flat(0.5, 6), [], patience=5)
+
+
+def test_a_curve_that_goes_below_the_best_end_is_stopped_and_a_late_starter_is_not():
+    ended = [rising(0.9, 60), rising(0.8, 60)]
+    assert is_stopped("curve", rising(0.5, 20), ended)
+    assert not is_stopped("curve", rising(0.95, 20, rate=0.8), ended)
+    assert not is_stopped("curve", rising(0.5, 5), ended)
+    falling = [(step, 2 - value) for step, value in rising(1.0, 20)]
+    assert not is_stopped("curve", falling, [[(step, 2 - value) for step, value in rising(0.9, 60)]], MIN)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("MedianPruner", {"n_startup_trials": 1}),
+        ("SuccessiveHalvingPruner", {"min_resource": 1}),
+        ("ThresholdPruner", {"lower": 0.5}),
+    ],
+)
+def test_any_pruner_of_optuna_judges_by_the_same_curves(name, options):
+    judge = rule(f"optuna:{name}", options=options)
+    curves = {number: flat(value, 6) for number, value in ((2, 0.8), (3, 0.9), (4, 0.7), (5, 0.75), (6, 0.85))}
+    for number, curve in curves.items():
+        for reports in range(1, 7):
+            judge.reason_to_stop(number, curve[:reports], {key: one for key, one in curves.items() if key < number})
+    reasons = [judge.reason_to_stop(7, flat(0.1, reports), curves) for reports in range(1, 5)]
+    assert any(reason and name in reason.compared_with for reason in reasons)
+
+
+def test_a_pruner_that_there_is_not_is_told_with_the_nearest():
+    with pytest.raises(AutotrainError, match="Did you mean MedianPruner"):
+        rule("optuna:MedianPrunr")

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import manager, verbs
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import attach
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.verbs import doctor
 

@@ -6,12 +6,12 @@ import fcntl
 
 import pytest
 
-from jupyter_autotrain.client import place_leftovers
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.environments import eviction
+from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.worker.environments import eviction
 
 
 @pytest.fixture
@@ -125,7 +125,7 @@ class Cluster:
 
 def test_clean_names_what_is_left_in_a_cluster_and_removes_it_only_when_told(terminal, add, monkeypatch):
     running = add("mnist", (["PREPARING", "RUNNING"], None))
-    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Cluster())
+    monkeypatch.setattr(leftovers.backends, "create", lambda profile, context: Cluster())
     told = terminal.run("clean")
     assert "Would delete 2 objects on local: Job autotrain-x in namespace lab" in told
     assert Cluster.asked == [{running}]
@@ -139,7 +139,7 @@ def test_clean_says_which_place_does_not_answer(terminal, add, monkeypatch):
             raise BackendUnavailableError("The API server does not answer.")
 
     add("mnist", (["PREPARING", "RUNNING", "SUCCEEDED"], 0.5))
-    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Silent())
+    monkeypatch.setattr(leftovers.backends, "create", lambda profile, context: Silent())
     assert "local: cannot tell what is left there: The API server does not answer." in terminal.run("clean")
 
 
@@ -159,7 +159,7 @@ def test_clean_removes_trial_directories_of_deleted_experiments_where_they_lie(t
         def close(self):
             pass
 
-    monkeypatch.setattr(place_leftovers.backends, "create", lambda profile, context: Hosts())
+    monkeypatch.setattr(leftovers.backends, "create", lambda profile, context: Hosts())
     assert "Would delete 1 object on local: trials of gone, which was deleted (2 MB)" in terminal.run("clean")
     assert "Deleted 1 object on local" in terminal.run("clean", "--yes")
     assert Hosts.there == {kept: 10}

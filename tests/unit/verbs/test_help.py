@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain import backends, header, verbs
-from jupyter_autotrain.core.trial_names import TRIAL_NAMES
+from jupyter_autotrain.core.spec import TRIAL_NAMES
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.grammar import grammar
 

@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.ranking import ranked
+from jupyter_autotrain.core.objective import Direction, Objective, ranked
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views import series, svg
 from jupyter_autotrain.views.card import LIMIT_BYTES, card
@@ -137,7 +136,7 @@ def test_a_gap_in_a_curve_is_a_gap_in_its_picture_however_long_it_is(points):
     values = np.linspace(1.0, 2.0, points)
     values[points // 3 : points // 2] = math.nan
     column = array("q", range(points)), array("d", values)
-    [(_, steps, kept)] = series.sampled({1: column}, [1], 400)
+    [(_, steps, kept)] = series.sampled({1: column}, [1], 1, 400)
     assert series.with_nulls(kept).count(None) == 1
     drawn = svg.chart("loss", [svg.PlotCurve(steps, kept)], 0, 300, 100)
     assert drawn.count("<polyline") == 2

@@ -7,12 +7,11 @@ from typing import get_args
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.origin import Origin
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.spec import BackendChoice, Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.core.spec import BackendChoice, Bundle, ExperimentSpec, Origin
 from jupyter_autotrain.server.experiments import ListAsked
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.experiment_list import ListQuery, experiments_json

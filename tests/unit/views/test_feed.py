@@ -8,14 +8,14 @@ import time
 import numpy as np
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
-from jupyter_autotrain.views.eta import eta_s
 from jupyter_autotrain.views.feed import Feed, snapshot
 from jupyter_autotrain.views.sender import FeedSender
+from jupyter_autotrain.views.summary import eta_s
 
 
 @pytest.fixture

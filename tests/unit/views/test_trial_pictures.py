@@ -7,10 +7,10 @@ import re
 import numpy as np
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views import trial_pictures
 from jupyter_autotrain.views.card import LIMIT_BYTES, card

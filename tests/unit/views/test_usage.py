@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.views.usage import usage_json
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import Trials, UnreachableNode
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.views.feed import Feed

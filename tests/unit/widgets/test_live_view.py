@@ -8,10 +8,10 @@ import comm
 import pytest
 from comm.base_comm import BaseComm
 
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.widgets.live import LiveView
 

@@ -17,7 +17,7 @@ DEADLINE_S = 60.0
 @pytest.fixture(scope="module")
 def plan():
     graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    return api.plan(graph, None, "8xH100", search="recursive_programming")
+    return api.plan(graph, None, "8xH100", search="recursive_programming", simplicity=0)
 
 
 class Recorded(PlanView):
@@ -68,6 +68,15 @@ def test_a_request_is_answered_with_the_plan_of_the_other_machine(plan, view):
     assert answer["seconds"] > 0
 
 
+def test_a_request_may_be_for_other_inputs(plan, view):
+    assert view.view["inputs"] == {"batch": 16, "sequence": None}
+    view.receive(**request(2), batch=32, sequence=None)
+    answer = view.answer(lambda sent: sent.get("seq") == 2)
+    assert answer["view"]["inputs"] == {"batch": 32, "sequence": None}
+    expected = plan.what_if(devices=8, memory=80e9, batch=32)
+    assert answer["view"]["cost"]["step_s"] == pytest.approx(expected.cost.step_s)
+
+
 def test_memory_that_is_too_small_is_refused_with_the_least_that_would_do(plan, view):
     with pytest.raises(InfeasibleError) as refused:
         plan.what_if(memory=1e5)
@@ -80,7 +89,11 @@ def test_memory_that_is_too_small_is_refused_with_the_least_that_would_do(plan, 
 def test_an_op_is_explained_and_an_unknown_one_is_told(plan, view):
     op = next(node["op"] for node in view.view["nodes"] if node["parameters"])
     view.receive(kind="explain", op=op, seq=0)
-    assert view.answer(lambda sent: sent["kind"] == "explanation")["text"] == str(plan.explain(op))
+    answer = view.answer(lambda sent: sent["kind"] == "explanation")
+    told = plan.explain(op)
+    assert answer["text"] == told.why
+    assert answer["heads"] == list(told.table.heads)
+    assert answer["rows"] == [list(row) for row in told.table.rows]
     view.receive(kind="explain", op="no such op", seq=0)
     assert "no op 'no such op'" in view.answer(lambda sent: sent.get("op") == "no such op")["text"]
 
@@ -92,7 +105,7 @@ def test_an_op_is_explained_for_the_plan_that_the_page_shows(plan, view):
     for seq, shown in ((5, plan.what_if(devices=2, memory=80e9)), (0, plan)):
         view.receive(kind="explain", op=op, seq=seq)
         answer = view.answer(lambda sent, seq=seq: sent["kind"] == "explanation" and sent["seq"] == seq)
-        assert answer["text"] == str(shown.explain(op))
+        assert answer["text"] == shown.explain(op).why
 
 
 def test_the_newest_request_is_run_and_those_before_it_are_dropped():

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from jupyter_autotrain.backends.kubernetes.access.api_connection import ApiConnection, Query
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiConnection, ApiRefusedError, Query
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
@@ -46,21 +45,21 @@ class KubernetesApi(ApiConnection):
         return self.request("POST", object_type.path(namespace), body, {"fieldValidation": "Strict"})
 
     def get(self, object_type: ObjectType, namespace: str, name: str) -> JsonObject:
-        """One object."""
+        """Return one object."""
         return self.request("GET", object_type.path(namespace, name))
 
     def list(
         self, object_type: ObjectType, namespace: str | None, label_selector: str = "",
         slim: Callable[[JsonObject], JsonObject] = _as_it_is,
     ) -> list[JsonObject]:  # fmt: skip
-        """Objects of a namespace, or of all; `slim` as in `alist`."""
-        path = list_path(object_type, namespace)
+        """Return objects of a namespace, or of all; `slim` as in `alist`."""
+        path = object_type.path(namespace or "")
         return [*self.loop.call(self.alist(path, selectors(label_selector), slim))[0]]
 
     async def alist(
         self, path: str, query: Mapping[str, str], slim: Callable[[JsonObject], JsonObject] = _as_it_is
     ) -> tuple[Sequence[JsonObject], str]:
-        """Objects in pages, and the version from which they can be watched.
+        """Return objects in pages, and the version from which they can be watched.
 
         Args:
             path: Of their collection.
@@ -149,15 +148,7 @@ async def _pages(
             return found, str(metadata.get("resourceVersion") or "0")
 
 
-def list_path(object_type: ObjectType, namespace: str | None) -> str:
-    """The path of the objects of a namespace, or of all namespaces."""
-    if namespace is not None:
-        return object_type.path(namespace)
-    root = f"/apis/{object_type.group}/{object_type.version}" if object_type.group else f"/api/{object_type.version}"
-    return f"{root}/{object_type.plural}"
-
-
 def selectors(label_selector: str = "", field_selector: str = "") -> dict[str, str]:
-    """The query of a list."""
+    """Return the query of a list."""
     asked = {"labelSelector": label_selector, "fieldSelector": field_selector}
     return {name: value for name, value in asked.items() if value}

@@ -15,7 +15,7 @@ from typing import Any
 
 
 class _Complaints(logging.Handler):
-    """What the library only logs: it goes on without credentials when an exec plugin fails."""
+    """The complaints that the library only logs: it goes on without credentials when an exec plugin fails."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -30,7 +30,7 @@ def _text(path: object) -> str:
 
 
 def load(kubeconfig: str, context: str) -> dict[str, object]:
-    """What a connection needs.
+    """Return what a connection needs.
 
     Raises:
         kubernetes.config.ConfigException: There is no such file or context, it is incomplete, or its plugin fails.
@@ -64,6 +64,10 @@ def _load(kubeconfig: str, context: str) -> dict[str, object]:
             raise
         config.load_incluster_config(client_configuration=found)  # type: ignore[no-untyped-call] # it has no types
         namespace = _text(str(service / "namespace"))
+    return _access(found, namespace)
+
+
+def _access(found: Any, namespace: str) -> dict[str, object]:  # noqa: ANN401 - the library has no types
     return {
         "host": found.host,
         "namespace": namespace or "default",
@@ -78,7 +82,7 @@ def _load(kubeconfig: str, context: str) -> dict[str, object]:
 
 
 def _authorization(found: Any) -> str:  # noqa: ANN401 - the library has no types
-    """The value of that header; which of its names the library uses depends on its version."""
+    """Return the value of that header; which of its names the library uses depends on its version."""
     for setting in found.auth_settings().values():
         if setting.get("in") == "header" and setting.get("value"):
             return str(setting["value"]).strip()  # files with tokens end with a newline

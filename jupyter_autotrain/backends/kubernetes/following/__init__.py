@@ -1,1 +1,1 @@
-"""What comes back of trials: watched objects, followed logs, collected files."""
+"""The life of a trial in the manager: watched objects, followed logs, collected files, its state, its end."""

@@ -1,20 +1,84 @@
-"""What there is of a home in a namespace, by one watch per kind: objects of trials, and their pods."""
+"""The objects of a home in a namespace, by one watch per kind; while a trial waits, also the events that say why."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 
-from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.kubernetes.following.waiting_events import WaitingEvents
 from jupyter_autotrain.backends.kubernetes.following.watching import WatchedObjects
-from jupyter_autotrain.backends.kubernetes.objects import naming, pod_view
-from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
-from jupyter_autotrain.backends.kubernetes.objects.pod_view import PodLife
-from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.objects import naming, pod_parts
+from jupyter_autotrain.backends.kubernetes.objects.fields import text
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import PodLife
+from jupyter_autotrain.backends.kubernetes.objects.trial_reasons import told_at
+from jupyter_autotrain.backends.kubernetes.objects.workload import EVENTS, PODS, ObjectType
+from jupyter_autotrain.errors import AutotrainError
+
+_PATIENCE_S = 3.0  # most trials begin sooner, and cost no request
+_REFRESH_S = 5.0
+_FORGOTTEN_S = 60.0  # a trial that nobody has asked about for so long waits no more
+
+
+class WaitingEvents:
+    """The warnings of a namespace.
+
+    Args:
+        api: The cluster.
+        namespace: The namespace.
+    """
+
+    def __init__(self, api: KubernetesApi, namespace: str) -> None:
+        self._api = api
+        self._path = EVENTS.path(namespace)
+        self._lock = threading.Lock()
+        self._waiting: dict[str, tuple[float, float]] = {}  # by name of the object: asked about first, and last
+        self._events: list[JsonObject] = []
+        self._asked_at = float("-inf")
+
+    def of(self, name: str, pods: Iterable[str]) -> list[JsonObject]:
+        """Return what is known about an object and its pods, the latest last; nothing before it has waited a while."""
+        now = time.monotonic()
+        with self._lock:
+            first, _ = self._waiting.get(name, (now, now))
+            self._waiting[name] = (first, now)
+            if now - first < _PATIENCE_S:
+                return []
+            is_due = now - self._asked_at >= _REFRESH_S
+            if is_due:
+                self._asked_at = now
+            found = self._events
+        if is_due:
+            self._api.loop.start(self._refresh(now))
+        return _about(found, name, pods)
+
+    async def read(self, name: str, pods: Iterable[str]) -> list[JsonObject]:
+        """Return what the cluster says now about an object and its pods."""
+        await self._refresh(time.monotonic())
+        return _about(self._events, name, pods)
+
+    async def _refresh(self, now: float) -> None:
+        with contextlib.suppress(AutotrainError):  # who may not read events waits without a reason
+            events, _ = await self._api.alist(self._path, selectors("", "type=Warning"))
+            with self._lock:
+                self._events = sorted(events, key=told_at)
+                asked = self._waiting.items()
+                self._waiting = {name: times for name, times in asked if now - times[1] < _FORGOTTEN_S}
+
+
+def _about(events: Iterable[JsonObject], name: str, pods: Iterable[str]) -> list[JsonObject]:
+    names = {name, *pods}
+    return [event for event in events if _is_about(text(event, "involvedObject", "name"), names, name)]
+
+
+def _is_about(found: str, names: set[str], name: str) -> bool:
+    """Return whether it is one of these, or made of the object: Kueue's Workload, the Job of a JobSet or launcher."""
+    return found in names or f"-{name}-" in found or found.startswith(f"{name}-")
+
 
 LISTED_S = 15.0  # how long the first list may take before nothing is known
 
@@ -49,7 +113,7 @@ class ClusterView:
         return self.objects(PODS)
 
     def objects(self, object_type: ObjectType) -> WatchedObjects:
-        """The objects of a kind; they are watched from the first call on."""
+        """Return the objects of a kind; they are watched from the first call on."""
         with self._lock:
             return self._watched.get(object_type) or self._begin_to_watch(object_type)
 
@@ -57,28 +121,28 @@ class ClusterView:
         is_pods = object_type == PODS
         watched = self._watched[object_type] = WatchedObjects(
             self._api, object_type, self.namespace, self._selector, self._on_pod if is_pods else self._on_object,
-            pod_view.slim_pod if is_pods else pod_view.slim_object,
+            pod_parts.slim_pod if is_pods else pod_parts.slim_object,
         )  # fmt: skip
         self._api.loop.start(watched.run())
         return watched
 
     def object_of(self, job: TrackedJob) -> JsonObject | None:
-        """The object of a job; None where there is none."""
+        """Return the object of a job; None where there is none."""
         for found in self.objects(job.workload.object_type).of_job(job.label):
             if naming.name_of(found) == job.name:
                 return found
         return None
 
     def pods_of(self, job: TrackedJob) -> list[JsonObject]:
-        """The pods of a job."""
+        """Return the pods of a job."""
         return self.pods.of_job(job.label)
 
     def events_of(self, job: TrackedJob) -> list[JsonObject]:
-        """What the cluster warns of about a job that waits for a while."""
+        """Return what the cluster warns of about a job that waits for a while."""
         return self.events_about(job.name, self.pods_of(job))
 
     def events_about(self, name: str, pods: Sequence[JsonObject]) -> list[JsonObject]:
-        """What the cluster warns of about an object, and its pods, that wait for a while."""
+        """Return what the cluster warns of about an object, and its pods, that wait for a while."""
         return self._events.of(name, [naming.name_of(pod) for pod in pods])
 
     async def read_events_of(self, job: TrackedJob) -> list[JsonObject]:
@@ -86,33 +150,33 @@ class ClusterView:
         return await self._events.read(job.name, [naming.name_of(pod) for pod in self.pods_of(job)])
 
     def running_pods(self, job: TrackedJob) -> list[JsonObject]:
-        """The pods of a job in which commands can be run."""
-        return [pod for pod in self.pods_of(job) if pod_view.container_state(pod) == "running"]
+        """Return the pods of a job in which commands can be run."""
+        return [pod for pod in self.pods_of(job) if pod_parts.container_state(pod) == "running"]
 
     def life(self, job: TrackedJob, uid: str) -> PodLife:
-        """Whether the container of a pod may still write; it may as long as nothing is known of it."""
+        """Return whether the container of a pod may still write; it may as long as nothing is known of it."""
         if not self.is_listed(job):
             return PodLife.ALIVE
         for pod in self.pods_of(job):
             if naming.uid_of(pod) == uid:
-                return PodLife.ALIVE if pod_view.is_alive(pod) else PodLife.ENDED
+                return PodLife.ALIVE if pod_parts.is_alive(pod) else PodLife.ENDED
         return PodLife.GONE
 
     def address(self, job: TrackedJob, pod: JsonObject) -> PodAddress:
-        """Where our container of a pod is."""
+        """Return where our container of a pod is."""
         python = str(job.ref.data.get("python") or "python3")
-        return PodAddress(self.namespace, naming.name_of(pod), pod_view.container_name(pod), python)
+        return PodAddress(self.namespace, naming.name_of(pod), pod_parts.container_name(pod), python)
 
     def fault(self, job: TrackedJob) -> str:
-        """Why it is not known what there is of a job; "" when it is."""
+        """Return why it is not known what there is of a job; "" when it is."""
         return self.objects(job.workload.object_type).fault or self.pods.fault
 
     def is_listed(self, job: TrackedJob) -> bool:
-        """Whether it is known what there is of a job."""
+        """Return whether it is known what there is of a job."""
         return self.knows(job.workload.object_type)
 
     def knows(self, object_type: ObjectType) -> bool:
-        """Whether it is known which objects of a kind, and which pods, there are."""
+        """Return whether it is known which objects of a kind, and which pods, there are."""
         watched = (self.objects(object_type), self.pods)
         return all(one.wait_until_listed(0.0) and not one.fault for one in watched)
 

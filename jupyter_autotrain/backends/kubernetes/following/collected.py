@@ -1,4 +1,4 @@
-"""What has come back of a trial, on disk in the home: by byte offset, so that nothing is lost and nothing doubled.
+"""The files that have come back of a trial, on disk in the home: by byte offset, so nothing is lost nor doubled.
 
 ```
 experiments/ID/kubernetes/NUMBER-ATTEMPT/NODE/states       every content of its status file, one a line
@@ -20,15 +20,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.backends.kubernetes_pod import places
-from jupyter_autotrain.backends.local import status as statuses
-from jupyter_autotrain.backends.local import trial_directory
-from jupyter_autotrain.backends.local.status import Status
-from jupyter_autotrain.core import files, wire
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.core.system import durable
+from jupyter_autotrain.agent import durable, files, wire
+from jupyter_autotrain.agent.pods import places
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.trial import status as statuses
+from jupyter_autotrain.agent.trial.status import Status
 
-_STREAM = re.compile(r"(stdout|stderr|metrics|partials)(-[0-9]+)?|usage|launcher")
+_STREAM = re.compile(r"(stdout|stderr|metrics)(-[0-9]+)?|usage|launcher")
 _FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
 _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _PODS = "pods"  # the uids of those that were followed
@@ -37,7 +35,7 @@ _MOST_LISTING_BYTES = 64 << 20
 
 
 class GapError(Exception):
-    """What would lie between is missing: bytes of a file from `begin` to `end`."""
+    """The error of missing bytes of a file, from `begin` to `end`."""
 
     def __init__(self, path: str, begin: int, end: int) -> None:
         super().__init__(f"bytes {begin} to {end} of {path} are missing")
@@ -47,7 +45,7 @@ class GapError(Exception):
 
 
 class CollectedNode:
-    """What has come back of one node of a trial.
+    """The files that have come back of one node of a trial.
 
     Args:
         folder: Where it lies.
@@ -73,7 +71,7 @@ class CollectedNode:
         known = self._sizes.get(path, 0)
         if offset + len(data) <= known:
             return
-        trial_directory.make_directories(target.parent)
+        files.make_directories(target.parent)
         fd = os.open(target, _OPEN, 0o600)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX)
@@ -98,14 +96,14 @@ class CollectedNode:
         raise ValueError(f"there is no place for {path!r}")
 
     def size(self, path: str) -> int:
-        """How much of a file is here."""
+        """Return how much of a file is here."""
         try:
             return self._target(path).lstat().st_size
         except OSError:
             return 0
 
     def status(self) -> Status | None:
-        """The last status that has come; None where none has."""
+        """Return the last status that has come; None where none has."""
         size = self.size(places.STATES)
         if size == self._status_bytes:
             return self._status
@@ -119,7 +117,7 @@ class CollectedNode:
         return self._status
 
     def listing(self) -> dict[str, object] | None:
-        """What the pod says it has left; None before all of that has come."""
+        """Return what the pod says it has left; None before all of that has come."""
         if self._listing is None:
             with contextlib.suppress(OSError, ValueError):
                 data = files.read(self.folder, places.FILES, _MOST_LISTING_BYTES)
@@ -128,7 +126,7 @@ class CollectedNode:
         return self._listing
 
     def _without_invented(self, found: Mapping[str, object]) -> dict[str, object]:
-        """A listing without what only a trial itself can have written into its log."""
+        """Return a listing without what only a trial itself can have written into its log."""
         named = found.get("sizes")
         sizes = {}
         for path, size in named.items() if isinstance(named, Mapping) else ():
@@ -139,7 +137,7 @@ class CollectedNode:
         return {"sizes": sizes, "left": [path for path in left if path in sizes] if isinstance(left, list) else []}
 
     def missing(self) -> Iterator[tuple[str, int, int]]:
-        """The files that have not wholly come: path, how much is here, how much there is."""
+        """Yield the files that have not wholly come: path, how much is here, how much there is."""
         listing = self.listing() or {}
         sizes = cast("dict[str, int]", listing.get("sizes") or {})
         for path, size in sizes.items():
@@ -158,7 +156,7 @@ class CollectedNode:
             with contextlib.suppress(ValueError):  # a path that the trial has made up
                 target = self._target(path)
                 if size == 0 and not target.exists() and "/" in path:
-                    trial_directory.make_directories(target.parent)
+                    files.make_directories(target.parent)
                     target.touch(mode=0o600)
 
     @property
@@ -168,19 +166,19 @@ class CollectedNode:
         return set(cast("list[str]", listing.get("left") or []))
 
     def has_ended(self) -> bool:
-        """True when all that the pod's log says has come."""
+        """Return whether all that the pod's log says has come."""
         return self.listing() is not None and not any(path not in self.left for path, _, _ in self.missing())
 
 
 def _is_status(found: object) -> bool:
-    """Whether it is what a supervisor writes: a trial can write anything into its log."""
+    """Return whether it is what a supervisor writes: a trial can write anything into its log."""
     if not isinstance(found, dict) or found.get("state") not in set(TrialState):
         return False
     return isinstance(found.get("reason"), str)
 
 
 class CollectedTrial:
-    """What has come back of a trial.
+    """The files that have come back of a trial.
 
     Args:
         folder: Where it lies.
@@ -193,17 +191,17 @@ class CollectedTrial:
 
     @property
     def directory(self) -> Path:
-        """What is like the trial directory of its first node."""
+        """Return what is like the trial directory of its first node."""
         return self.nodes[0].directory
 
     def node(self, number: int) -> CollectedNode:
-        """One of its nodes; an elastic trial may get more than it began with."""
+        """Return one of its nodes; an elastic trial may get more than it began with."""
         while len(self.nodes) <= min(number, _MOST_NODES):
             self.nodes.append(CollectedNode(self.folder / str(len(self.nodes))))
         return self.nodes[number]
 
     def pods(self) -> list[str]:
-        """The uids of the pods that were followed, also by an earlier manager."""
+        """Return the uids of the pods that were followed, also by an earlier manager."""
         with contextlib.suppress(OSError):
             return (self.folder / _PODS).read_text(encoding="ascii").split()
         return []
@@ -215,16 +213,16 @@ class CollectedTrial:
             OSError: It cannot be written.
         """
         if uid not in self.pods():
-            trial_directory.make_directories(self.folder)
+            files.make_directories(self.folder)
             with open(self.folder / _PODS, "a", encoding="ascii", opener=files.private_opener) as file:
                 file.write(f"{uid}\n")
 
     def has_ended(self) -> bool:
-        """True when everything of all nodes has come."""
+        """Return whether everything of all nodes has come."""
         return all(node.has_ended() for node in self.nodes)
 
     def final_status(self) -> Status | None:
-        """The status that `close` has written."""
+        """Return the status that `close` has written."""
         with contextlib.suppress(statuses.UnknownError):
             return statuses.read(self.directory)
         return None
@@ -241,5 +239,5 @@ class CollectedTrial:
             if path.is_file():
                 with path.open("rb") as file:
                     durable.sync(file.fileno())
-        trial_directory.make_directories(self.directory)
+        files.make_directories(self.directory)
         statuses.write(self.directory, status)

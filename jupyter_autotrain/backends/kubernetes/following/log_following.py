@@ -13,15 +13,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, CollectedTrial, GapError
-from jupyter_autotrain.backends.kubernetes.objects.object_types import PODS
-from jupyter_autotrain.backends.kubernetes.objects.pod_view import PodLife
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import LINGER_S
-from jupyter_autotrain.backends.kubernetes_pod import frames, places
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import PodLife
+from jupyter_autotrain.backends.kubernetes.objects.workload import LINGER_S, PODS
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class LogFollower:
         self._unread_since_s = 0.0
 
     def is_done(self) -> bool:
-        """Whether all that the pod says has come, as far as it can."""
+        """Return whether all that the pod says has come, as far as it can."""
         return self.is_read_out or (self.node is not None and self.node.has_ended())
 
     async def run(self) -> None:
@@ -102,7 +101,7 @@ class LogFollower:
         self._on_news()
 
     def _note_quiet(self, *, is_quiet: bool) -> None:
-        """The log of a container that has ended is read out when it was read again, and nothing more has come.
+        """Take the log of an ended container as read out when it was read again, and nothing more has come.
 
         A server ends an answer in order also where its own connection to the node was cut.
         """
@@ -130,7 +129,7 @@ class LogFollower:
         return False
 
     def _give_up_in_time(self) -> None:
-        """What a container has left is asked for as long as a pod would wait for it, as where its node is gone."""
+        """Give up what a container has left after the time that a pod would wait, as where its node is gone."""
         now_s = time.monotonic()
         self._unread_since_s = self._unread_since_s or now_s
         self.is_read_out = now_s - self._unread_since_s > LINGER_S

@@ -1,23 +1,32 @@
-"""One trial as this process knows it: its object, what is collected of it, and who follows its pods."""
+"""One trial as this process knows it: its objects, what is collected of it, and who follows its pods."""
 
 from __future__ import annotations
 
+import asyncio
 import signal
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.trial import termination_causes
+from jupyter_autotrain.agent.trial.status import Status
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.objects import naming
-from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadState
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import START_TIMEOUT_S
-from jupyter_autotrain.backends.local.status import Status
+from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    OWN_TYPES,
+    START_TIMEOUT_S,
+    ObjectType,
+    Workload,
+    WorkloadState,
+)
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.states import TrialState
-from jupyter_autotrain.worker import termination_causes
+from jupyter_autotrain.errors import AutotrainError
 
 
 @dataclass(slots=True, eq=False)
@@ -66,22 +75,22 @@ class TrackedJob:
 
     @property
     def namespace(self) -> str:
-        """Where its objects are."""
+        """The namespace of its objects."""
         return str(self.ref.data.get("namespace") or "default")
 
     @property
     def nodes(self) -> int:
-        """How many nodes it has."""
+        """Return how many nodes it has."""
         return cast("int", self.ref.data.get("nodes") or 1)
 
     @property
     def is_pooled(self) -> bool:
-        """Whether a long-running pod runs it, among others."""
+        """Return whether a long-running pod runs it, among others."""
         return bool(self.ref.data.get("pooled"))
 
     @property
     def is_elastic(self) -> bool:
-        """Whether its first node alone says how it stands."""
+        """Return whether its first node alone says how it stands."""
         return bool(self.ref.data.get("elastic")) or bool(self.workload.node_variables.count)
 
     @property
@@ -91,34 +100,34 @@ class TrackedJob:
 
     @property
     def start_timeout_s(self) -> float:
-        """How long something may keep it from starting."""
+        """Return how long something may keep it from starting."""
         return float(cast("float", self.ref.data.get("start_timeout_s", START_TIMEOUT_S)))
 
     @property
     def fetch_limit_bytes(self) -> int:
-        """How much is fetched of what it has left."""
+        """Return how much is fetched of what it has left."""
         return cast("int", self.ref.data.get("fetch_limit_bytes") or 0)
 
     def has_begun(self) -> bool:
-        """Whether all its nodes have begun: a pod that is made after that would begin from nothing."""
+        """Return whether all its nodes have begun: a pod that is made after that would begin from nothing."""
         return all(node.status() is not None for node in self.collected.nodes)
 
     def has_begun_anywhere(self) -> bool:
-        """Whether one of its nodes has begun."""
+        """Return whether one of its nodes has begun."""
         return any(node.status() is not None for node in self.collected.nodes)
 
     @property
     def may_be_given(self) -> bool:
-        """Whether no long-running pod has taken it, so that any may."""
+        """Return whether no long-running pod has taken it, so that any may."""
         return self.is_pooled and not self.taken_by and not self.has_begun_anywhere()
 
     def ended_from_outside(self) -> bool:
-        """Whether somebody else has ended one of its nodes, or the kernel a process of it, and it does not know why."""
+        """Return whether somebody else ended one of its nodes, or the kernel a process, and it does not know why."""
         counted = self.collected.nodes[:1] if self.is_elastic else self.collected.nodes
         return any(was_ended_from_outside(node.status() or {}) for node in counted)
 
     def has_ended(self) -> bool:
-        """Whether all that its pods have said has come."""
+        """Return whether all that its pods have said has come."""
         if self.workload.node_variables.count and not all(follower.is_done() for follower in self.followers.values()):
             return False
         return self.collected.nodes[0].has_ended() if self.is_elastic else self.collected.has_ended()
@@ -133,6 +142,43 @@ def was_ended_from_outside(status: Mapping[str, object]) -> bool:
 
 
 def collected_folder(home: Home, job_id: str) -> Path:
-    """Where what comes back of a trial lies in the home."""
+    """Return where what comes back of a trial lies in the home."""
     experiment_id, number, attempt = job_id.rsplit("-", 2)
     return home.experiment(experiment_id) / "kubernetes" / f"{number}-{attempt}"
+
+
+_WITHIN_S = 20.0  # the cluster deletes them in the background, soon after their owner
+_LOOK_AGAIN_S = 0.1
+
+
+class OwnedObjects:
+    """The objects of the trials of a home in one namespace.
+
+    Args:
+        api: The cluster.
+        namespace: The namespace.
+        home: The identity of the home.
+    """
+
+    def __init__(self, api: KubernetesApi, namespace: str, home: str) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._home = home
+
+    async def until_gone(self, job: TrackedJob) -> str:
+        """Wait until they are gone, with their owner; gives what is not known to be, "" when all is."""
+        wanted = [one for one in OWN_TYPES if one.kind in job.owned_kinds]
+        end_s = time.monotonic() + _WITHIN_S
+        told = [await self._of_kind(one, job, end_s) for one in wanted]
+        return "; ".join(filter(None, told))
+
+    async def _of_kind(self, object_type: ObjectType, job: TrackedJob, end_s: float) -> str:
+        query = selectors(naming.selector_of_jobs([job.ref.job_id], self._home))
+        try:
+            while (await self._api.alist(object_type.path(self._namespace), query))[0]:
+                if time.monotonic() > end_s:
+                    return f"its {object_type.plural} are being deleted"
+                await asyncio.sleep(_LOOK_AGAIN_S)
+        except AutotrainError as error:
+            return f"whether its {object_type.plural} are gone is not known: {error.found.rstrip('.')}"
+        return ""

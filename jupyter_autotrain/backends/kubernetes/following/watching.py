@@ -15,11 +15,11 @@ import time
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, cast
 
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ class WatchedObjects:
         self.fault = ""  # why nothing is known of the objects at the moment
 
     def of_job(self, job_label: str) -> list[JsonObject]:
-        """The objects of a job."""
+        """Return the objects of a job."""
         return list(self._by_job.get(job_label, {}).values())
 
     def all(self) -> list[JsonObject]:
-        """All of them."""
+        """Return all of them."""
         return list(self._objects.values())
 
     def insert(self, one: JsonObject) -> None:
@@ -161,7 +161,7 @@ class WatchedObjects:
                     yield cast("JsonObject", json.loads(line))
 
     async def _lines(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """The lines of an answer; one that is cut off just ends: a watch goes on where it was."""
+        """Yield the lines of an answer; one that is cut off just ends: a watch goes on where it was."""
         rest = b""
         with contextlib.suppress(BackendUnavailableError):
             async for data in self._api.pieces(answer):

@@ -1,1 +1,1 @@
-"""What a cluster has for trials."""
+"""The inventory of a cluster, and the checks of a trial by it before a submit."""

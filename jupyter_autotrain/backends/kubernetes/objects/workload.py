@@ -1,4 +1,4 @@
-"""What a kind of object of the cluster has to say, so that one backend runs trials as any of them.
+"""The interface of a kind of object of the cluster, so that one backend runs trials as any of them.
 
 A *workload* is the kind of object that a trial becomes: a Job, a PyTorchJob, a Framework. It is rendered from a pod
 template that is the same for all kinds, and its state is read from the object and its pods.
@@ -6,13 +6,25 @@ template that is the same for all kinds, and its state is read from the object a
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Protocol
 
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import naming
+
+IMAGE = "python:3.12-slim"
+PYTHON = "python3"
+GPU_RESOURCE = "nvidia.com/gpu"
+LINGER_S = 120.0
+TTL_S = 3 * 86_400.0
+START_TIMEOUT_S = 600.0
+REUSE_IDLE_S = 60.0
+TASK_ROLE = "worker"
+BARRIER_IMAGE = "frameworkcontroller/frameworkbarrier"
+
 
 CONTAINER = "trial"  # of the template; workloads whose controller wants another name rename it
 VOLCANO = "volcano"  # the scheduler whose queues are PodGroups; every other queue is one of Kueue
@@ -48,13 +60,20 @@ class ObjectType:
     plural: str
     kind: str
 
+    @classmethod
+    def of(cls, manifest: JsonObject) -> ObjectType:
+        """Return the type of an object, by the rule that its plural follows from its kind."""
+        group, _, version = str(manifest["apiVersion"]).rpartition("/")
+        kind = str(manifest["kind"])
+        return cls(group, version, f"{kind.lower()}s", kind)
+
     @property
     def api_version(self) -> str:
         """As manifests say it."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str, name: str = "") -> str:
-        """The path of the objects of a namespace ("": of the cluster, or of all namespaces), or of one of them."""
+        """Return the path of the objects of a namespace ("": of the cluster, or of all namespaces), or of one."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         folder = f"{root}/namespaces/{namespace}/{self.plural}" if namespace else f"{root}/{self.plural}"
         return f"{folder}/{name}" if name else folder
@@ -112,7 +131,7 @@ class WorkloadRequest:
     timeout_s: float | None = None
 
     def metadata(self, name: str = "") -> JsonObject:
-        """The metadata of an object of the trial.
+        """Return the metadata of an object of the trial.
 
         Args:
             name: Of the object; "": that of the trial's own one.
@@ -124,7 +143,7 @@ class WorkloadRequest:
 
 
 class Obstacle(IntEnum):
-    """What keeps a trial from starting, the worse the greater."""
+    """An obstacle that keeps a trial from starting; a worse one is greater."""
 
     NONE = 0  # it goes on by itself: it is being started, or waits for its turn or for room that others use
     FAULT = 1  # waiting does not help, but somebody may mend it: `start_timeout` says for how long
@@ -144,26 +163,66 @@ class WorkloadState:
     obstacle: Obstacle = Obstacle.NONE
 
 
-class Workload(Protocol):
-    """A kind of object that runs a trial. Stateless; everything is pure."""
+class Workload(ABC):
+    """A kind of object that runs a trial. Stateless; everything is pure.
+
+    Attributes:
+        object_type: The kind.
+        node_variables: What tells a pod its place among those of its trial.
+        pod_label: The label of pods that has the name of their object.
+        longest_name: How many characters a name may have, as pods and hosts append to it.
+        deletes_pods_at_once: Its controller deletes pods as soon as they end: they linger until they are collected.
+        rescales: Its controller ends pods and makes others while the trial runs: a pod's end is not the trial's.
+    """
 
     object_type: ObjectType
     node_variables: NodeVariables
-    deletes_pods_at_once: bool  # its controller deletes pods as soon as they end: they linger until they are collected
-    rescales: bool  # its controller ends pods and makes others while the trial runs: a pod's end is not the trial's
+    pod_label: str
+    longest_name: int
+    deletes_pods_at_once = False
+    rescales = False
 
     def object_name(self, job_id: str, home: str) -> str:
-        """A name that its kind allows; the same for the same job, different for every other."""
-        ...
+        """Return a name that its kind allows; the same for the same job, different for every other."""
+        return naming.dns_label(job_id, home, self.longest_name)
 
+    def manifest(self, request: WorkloadRequest, spec: JsonObject) -> JsonObject:
+        """Return the object of a trial."""
+        kind = self.object_type
+        return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": request.metadata(), "spec": spec}
+
+    @abstractmethod
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The manifests in the order in which they are made; the object itself is the first, and owns the others."""
-        ...
+        """Return the manifests in the order in which they are made; the object is the first, and owns the others."""
 
     def pod_selector(self, name: str) -> str:
-        """The label selector of the pods of an object."""
-        ...
+        """Return the label selector of the pods of an object."""
+        return f"{self.pod_label}={name}"
 
+    @abstractmethod
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """The state of the trial of an object and its pods, of which some may not exist yet or any more."""
-        ...
+        """Return the state of the trial of an object and its pods, of which some may not exist yet or any more."""
+
+
+JOBS = ObjectType("batch", "v1", "jobs", "Job")
+PODS = ObjectType("", "v1", "pods", "Pod")
+CONFIG_MAPS = ObjectType("", "v1", "configmaps", "ConfigMap")
+SECRETS = ObjectType("", "v1", "secrets", "Secret")
+SERVICES = ObjectType("", "v1", "services", "Service")
+CLAIMS = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+POD_GROUP = ObjectType("scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup")
+EVENTS = ObjectType("", "v1", "events", "Event")
+NODES = ObjectType("", "v1", "nodes", "Node")
+TRIAL_TYPES = (
+    JOBS,
+    ObjectType("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob"),
+    ObjectType("kubeflow.org", "v2beta1", "mpijobs", "MPIJob"),
+    *(
+        ObjectType("kubeflow.org", "v1", f"{kind.lower()}s", kind)
+        for kind in ("PyTorchJob", "MPIJob", "TFJob", "PaddleJob")
+    ),
+    ObjectType("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob"),
+    ObjectType("frameworkcontroller.microsoft.com", "v1", "frameworks", "Framework"),
+)
+OWN_TYPES = (*TRIAL_TYPES, POD_GROUP, PODS, SERVICES, SECRETS, CLAIMS, CONFIG_MAPS)  # of which we make objects
+NOT_SERVED_CODES = frozenset({403, 404, 405})  # no right to list a kind, or none that is served: we have made none

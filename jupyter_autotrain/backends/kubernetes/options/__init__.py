@@ -1,1 +1,1 @@
-"""What profiles and headers may say."""
+"""The options of profiles and headers."""

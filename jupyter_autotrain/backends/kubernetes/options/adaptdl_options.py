@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.kubernetes.options.operator_options import OperatorOptions
+from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import Few, Size, Truth, Workers
@@ -22,7 +22,7 @@ class CheckpointOptions(Section):
 
 
 def _given(value: object) -> object:
-    """`true` stands for a volume without settings."""
+    """Take `true` for a volume without settings."""
     return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
 
 

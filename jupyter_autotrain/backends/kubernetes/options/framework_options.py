@@ -7,9 +7,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.kubernetes.options import option_defaults
-from jupyter_autotrain.backends.kubernetes.options.operator_options import OperatorOptions
-from jupyter_autotrain.header.faults import UnfitError
+from jupyter_autotrain.backends.kubernetes.objects import workload
+from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
+from jupyter_autotrain.header.document import UnfitError
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, Text, Truth, Workers
 
@@ -27,7 +27,7 @@ class TaskRoleOptions(Section):
     """A group of tasks whose end counts alike."""
 
     name: Annotated[str, BeforeValidator(_role_name)] = Field(
-        default=option_defaults.TASK_ROLE, description="Its name: small letters and digits alone.", examples=["chief"]
+        default=workload.TASK_ROLE, description="Its name: small letters and digits alone.", examples=["chief"]
     )
     task_number: Workers = Field(default=1, description="How many nodes of the trial it has.", examples=["3"])
     min_failed_tasks: _Count = Field(
@@ -68,7 +68,7 @@ class FrameworkOptions(OperatorOptions):
         examples=["10m"],
     )
     barrier_image: Text = Field(
-        default=option_defaults.BARRIER_IMAGE,
+        default=workload.BARRIER_IMAGE,
         description="The image of the barrier at which several nodes wait for each other.",
         examples=["registry.example.com/frameworkbarrier"],
     )

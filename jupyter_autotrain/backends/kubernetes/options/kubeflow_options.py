@@ -6,9 +6,9 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from jupyter_autotrain.backends.kubernetes.options.operator_options import OperatorOptions
+from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
-from jupyter_autotrain.header.choices import OneOf
+from jupyter_autotrain.header.quantities import OneOf
 
 KINDS = ("TrainJob", "PyTorchJob", "MPIJob", "TFJob", "PaddleJob")
 _KIND = OneOf(KINDS, tuple((kind.lower(), kind) for kind in KINDS))

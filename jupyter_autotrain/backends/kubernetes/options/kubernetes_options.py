@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
-from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
+from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
+from jupyter_autotrain.backends.kubernetes.objects import workload as defaults
 from jupyter_autotrain.backends.kubernetes.options.option_types import (
     Affinity,
     Key,
@@ -20,11 +21,10 @@ from jupyter_autotrain.backends.kubernetes.options.option_types import (
     Word,
 )
 from jupyter_autotrain.backends.kubernetes.options.volume_options import StorageOptions, VolumeOptions
-from jupyter_autotrain.header.choices import OneOf
-from jupyter_autotrain.header.document import resolve
+from jupyter_autotrain.header.document import UnfitError, resolve
+from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Size, Text
-from jupyter_autotrain.worker.data_cache import DEFAULT_LIMIT_BYTES
 
 _PULL_POLICY = OneOf(
     ("Always", "IfNotPresent", "Never"), (("always", "Always"), ("ifnotpresent", "IfNotPresent"), ("never", "Never"))
@@ -186,4 +186,21 @@ class KubernetesOptions(Section):
         default=None,
         description="Merged into the object last of all; it cannot remove what the trial needs.",
         examples=["{spec: {backoffLimit: 2}}"],
+    )
+
+
+def _none(value: object) -> object:
+    if resolve(value) not in (0, False):
+        raise UnfitError(
+            "expected 0: an operator makes pods for one trial and ends them with it; with `type: kubernetes` in the "
+            "profile, pods run trials one after another"
+        )
+    return 0
+
+
+class OperatorOptions(KubernetesOptions):
+    """Options of Kubernetes, as far as operators can have them."""
+
+    reuse: Annotated[int, AS_INTEGER, BeforeValidator(_none)] = Field(
+        default=0, description="0: an operator makes pods for each trial; `type: kubernetes` can reuse them."
     )

@@ -8,10 +8,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from jupyter_autotrain.backends.kubernetes.options.security import OF_CONTAINERS, OF_PODS
-from jupyter_autotrain.core.matching import closest_match
-from jupyter_autotrain.header.document import resolve
-from jupyter_autotrain.header.faults import UnfitError, expected_instead, shown
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import OF_CONTAINERS, OF_PODS
+from jupyter_autotrain.core.text_format import closest_match
+from jupyter_autotrain.header.document import UnfitError, expected_instead, resolve, shown
 
 OWN_PREFIX = "jupyter-autotrain/"
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -32,7 +31,7 @@ def _object_name(value: object) -> str:
 
 
 def _one_or_more(value: object) -> object:
-    """One stands for a list of one."""
+    """Take one for a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
@@ -69,7 +68,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def known_keys(found: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
-    """The mapping itself.
+    """Return the mapping itself.
 
     Raises:
         UnfitError: It has a key that is not known.
@@ -104,7 +103,7 @@ def _object_part(value: object) -> dict[str, Any]:
 
 
 def _toleration(value: object) -> dict[str, Any]:
-    """One toleration: as `kubectl taint` writes it, KEY=VALUE:EFFECT, or as in a manifest."""
+    """Return one toleration: as `kubectl taint` writes it, KEY=VALUE:EFFECT, or as in a manifest."""
     if isinstance(value, dict):
         return known_keys(_mapping(value), _TOLERATION)
     text = value if isinstance(value, str) else ""

@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
-from jupyter_autotrain.header.choices import OneOf
-from jupyter_autotrain.header.faults import UnfitError
+from jupyter_autotrain.header.document import UnfitError
+from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import LocalPath, Size, Text, Truth
 
@@ -28,7 +28,7 @@ def _relative(value: object) -> str:
 
 
 def _export(value: object) -> object:
-    """An NFS export may be written as mount does, SERVER:/PATH."""
+    """Take an NFS export as mount writes it, SERVER:/PATH."""
     if not isinstance(value, str):
         return value
     server, colon, path = value.partition(":")
@@ -38,12 +38,12 @@ def _export(value: object) -> object:
 
 
 def _given(value: object) -> object:
-    """`true` stands for a mapping without settings."""
+    """Take `true` for a mapping without settings."""
     return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
 
 
 def _of_url(value: object) -> object:
-    """A URL stands for a mapping with nothing else."""
+    """Take a URL for a mapping with nothing else."""
     return {"url": value} if isinstance(value, str) else value
 
 
@@ -156,7 +156,7 @@ class VolumeOptions(Section):
 
 
 class StorageOptions(Section):
-    """Where code, data and results lie that are too big for the objects of the cluster."""
+    """The storage of code, data and results that are too big for the objects of the cluster."""
 
     pvc: ObjectName | None = Field(
         default=None, description="A PersistentVolumeClaim that several pods can write.", examples=["training"]

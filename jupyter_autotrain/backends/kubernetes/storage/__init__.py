@@ -1,1 +1,1 @@
-"""How code, data and checkpoints get to pods and back."""
+"""The ways of code, data and checkpoints to pods and back."""

@@ -16,38 +16,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Protocol
+from typing import Final
 
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects.fields import items
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 from jupyter_autotrain.errors import BackendError
 
 CONFIG_MAPS: Final = ObjectType("", "v1", "configmaps", "ConfigMap")
 LIMIT_BYTES: Final = 1 << 20  # of all that a ConfigMap holds, before it is encoded
 _NAME_CHARACTERS = 24
 _log = logging.getLogger(__name__)
-
-
-class ConfigMapApi(Protocol):
-    """What is asked of the cluster."""
-
-    def create_unless_there(self, object_type: ObjectType, namespace: str, manifest: JsonObject) -> None:
-        """Make an object; one of its name that is there already is as good."""
-        ...
-
-    def get(self, object_type: ObjectType, namespace: str, name: str) -> JsonObject:
-        """One object."""
-        ...
-
-    def delete_as_it_was(self, object_type: ObjectType, found: JsonObject) -> None:
-        """Delete an object, unless somebody has changed it since."""
-        ...
-
-    def patch_if_there(self, object_type: ObjectType, namespace: str, name: str, patch: JsonObject) -> bool:
-        """Change an object by a strategic merge patch; False where it is gone."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -64,11 +45,11 @@ class CodeFile:
 
     @property
     def fits(self) -> bool:
-        """Whether a ConfigMap can hold it."""
+        """Return whether a ConfigMap can hold it."""
         return len(self.content) <= LIMIT_BYTES
 
     def object_name(self, home: str) -> str:
-        """The name of its ConfigMap: the same content has the same one, and each home its own.
+        """Return the name of its ConfigMap: the same content has the same one, and each home its own.
 
         Args:
             home: The identity of the home.
@@ -80,7 +61,7 @@ class CodeFile:
         return hashlib.sha256(self.name.encode() + b"\0" + self.content).hexdigest()
 
     def manifest(self, home: str, namespace: str, shared: JsonObject, owners: Sequence[JsonObject] = ()) -> JsonObject:
-        """Its ConfigMap.
+        """Return its ConfigMap.
 
         Args:
             home: The identity of the home.
@@ -96,7 +77,7 @@ class CodeFile:
 
 
 def volume(name: str, config_maps: Mapping[str, str]) -> JsonObject:
-    """One volume that shows several ConfigMaps of one file each.
+    """Return one volume that shows several ConfigMaps of one file each.
 
     Args:
         name: Of the volume.
@@ -109,7 +90,7 @@ def volume(name: str, config_maps: Mapping[str, str]) -> JsonObject:
 
 
 def owner_reference(owner: JsonObject) -> JsonObject:
-    """How an object of the cluster is named as an owner of others."""
+    """Return how an object of the cluster is named as an owner of others."""
     metadata = owner["metadata"]
     assert isinstance(metadata, dict)
     return {
@@ -129,7 +110,7 @@ class CodeObjects:
         shared: Labels and annotations of all of them, as in the metadata of a manifest.
     """
 
-    def __init__(self, api: ConfigMapApi, namespace: str, home: str, shared: JsonObject) -> None:
+    def __init__(self, api: KubernetesApi, namespace: str, home: str, shared: JsonObject) -> None:
         self._api = api
         self._namespace = namespace
         self._home = home
@@ -203,7 +184,7 @@ class CodeObjects:
 
     @property
     def has_new_owners(self) -> bool:
-        """Whether `flush` has something to do."""
+        """Return whether `flush` has something to do."""
         return bool(self._new_owners)
 
     def flush(self) -> None:

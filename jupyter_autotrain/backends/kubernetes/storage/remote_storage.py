@@ -13,10 +13,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
-from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
-from jupyter_autotrain.backends.kubernetes_pod.remote_files import RemoteFiles
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.objects.remote_files import RemoteFiles
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.backends.transfer.folders import FolderManifest, TarStream
 from jupyter_autotrain.errors import BackendError
 
 _MOST_S3_BYTES = 5 << 30  # of one PUT; Amazon S3 API reference, PutObject
@@ -36,6 +36,7 @@ class RemoteStorage:
         self._place = place
         self._variables = variables
         self._noted: set[str] = set()
+        self._archives: dict[str, TarStream] = {}
 
     @property
     def _is_bucket(self) -> bool:
@@ -44,17 +45,23 @@ class RemoteStorage:
     def _files(self) -> RemoteFiles:
         return RemoteFiles(self._place, self._variables())
 
-    def entry(self, sha256: str) -> JsonObject:
-        """The place, and the name of the file there."""
-        return {"remote": self._place, "file": _file_name(sha256)}
+    def entry(self, folder: FolderManifest) -> JsonObject:
+        """Return the digest of the tar file, the place, and the name of the file there."""
+        sha256 = self._archive(folder).sha256
+        return {"sha256": sha256, "remote": self._place, "file": _file_name(sha256)}
 
-    def send(self, stream: TarStream, sha256: str, user: str) -> None:
-        """By PUT, unless a file of this name and size is there.
+    def _archive(self, folder: FolderManifest) -> TarStream:
+        """Return a folder as a tar file; its digest is made once."""
+        return self._archives.setdefault(folder.digest, TarStream(folder))
+
+    def send(self, folder: FolderManifest, user: str) -> None:
+        """Send it by PUT, unless a file of this name and size is there.
 
         Raises:
             BackendError: It is too big for S3.
             DataError: The server does not take it.
         """
+        stream = self._archive(folder)
         if self._is_bucket and stream.size_bytes > _MOST_S3_BYTES:
             raise BackendError(
                 f"What is to be sent to the bucket of `storage:` has {format_bytes(stream.size_bytes)}.",
@@ -63,9 +70,10 @@ class RemoteStorage:
                 "`storage:`, such as `{pvc: NAME}`.",
             )
         files = self._files()
-        self._note(files, f"{_EXPERIMENTS}{user}/{sha256}")
-        if not files.has(_file_name(sha256), stream.size_bytes):
-            files.put(_file_name(sha256), stream.blocks, stream.size_bytes, sha256)
+        self._note(files, f"{_EXPERIMENTS}{user}/{stream.sha256}")
+        name = _file_name(stream.sha256)
+        if not files.has(name, stream.size_bytes):
+            files.put(name, stream.blocks, stream.size_bytes, stream.sha256)
 
     def _note(self, files: RemoteFiles, name: str) -> None:
         """Note who uses an archive, before it is looked for."""
@@ -74,7 +82,7 @@ class RemoteStorage:
             self._noted.add(name)
 
     def experiments(self, home: str) -> Mapping[str, int]:
-        """Those that have noted what they use, which has no bytes; none on a web server.
+        """Return those that have noted what they use, which has no bytes; none on a web server.
 
         Raises:
             DataError: The server does not list them.

@@ -1,18 +1,17 @@
-"""How what a trial needs gets to its pods: in ConfigMaps while it is small, else by the profile's `storage:`."""
+"""The way of a trial's files to its pods: in ConfigMaps while it is small, else by the profile's `storage:`."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.pods import places
+from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import LIMIT_BYTES, CodeFile
-from jupyter_autotrain.backends.kubernetes.storage.tar_stream import TarStream
-from jupyter_autotrain.backends.kubernetes_pod import places
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.sizes import format_bytes
+from jupyter_autotrain.backends.transfer.folders import FolderManifest, TarStream
 from jupyter_autotrain.errors import BackendError
 
 _PACKED_BYTES = 16 * LIMIT_BYTES  # what is greater is not compressed in the hope that a ConfigMap holds it
@@ -23,29 +22,28 @@ class Archive:
     """An archive as its pods get it.
 
     Attributes:
-        entry: How a pod finds it, as `kubernetes_pod.archives.place` takes it.
+        entry: How a pod finds it, as `agent.objects.archives.place` takes it.
         file: What a ConfigMap holds of it; None where it lies in the storage.
-        stream: Its content.
+        folder: Its content.
     """
 
     entry: JsonObject
     file: CodeFile | None
-    stream: TarStream
+    folder: FolderManifest
 
 
 class Storage(Protocol):
-    """Where archives lie that are too big for ConfigMaps."""
+    """The storage of archives that are too big for ConfigMaps."""
 
-    def entry(self, sha256: str) -> JsonObject:
-        """How pods find an archive there."""
+    def entry(self, folder: FolderManifest) -> JsonObject:
+        """Return how pods find a folder there: `sha256`, and what `agent.objects.archives.place` takes besides."""
         ...
 
-    def send(self, stream: TarStream, sha256: str, user: str) -> None:
-        """Have an archive there. What is there already is not sent again.
+    def send(self, folder: FolderManifest, user: str) -> None:
+        """Have a folder there. What is there already is not sent again.
 
         Args:
-            stream: The archive.
-            sha256: Its digest, which is known from the first time.
+            folder: The folder.
             user: The experiment that uses it, as HOME/EXPERIMENT.
 
         Raises:
@@ -55,7 +53,7 @@ class Storage(Protocol):
         ...
 
     def experiments(self, home: str) -> Mapping[str, int]:
-        """The experiments of a home that have something there, with its bytes; none where that cannot be told.
+        """Return the experiments of a home that have something there, with its bytes; none where that cannot be told.
 
         Raises:
             BackendError: It cannot be asked.
@@ -84,32 +82,32 @@ class Shipping:
     def __init__(self, storage: Storage | None) -> None:
         self.storage = storage
         self._packed: dict[str, CodeFile | None] = {}
-        self._digests: dict[str, str] = {}
+        self._folders: dict[str, FolderManifest] = {}
 
-    def archive(self, name: str, key: str, stream: TarStream) -> Archive:
-        """An archive; nothing is sent yet.
+    def archive(self, name: str, key: str, read: Callable[[], FolderManifest]) -> Archive:
+        """Return an archive; nothing is sent yet.
 
         Args:
             name: What it is, such as `data.train`.
             key: The same for the same content.
-            stream: Its content; not read where that is known.
+            read: Gives its content; not called where that is known.
 
         Raises:
             BackendError: It is too big for the cluster, and the profile names no storage.
             DataError: A file of it was changed meanwhile.
         """
+        if key not in self._folders:
+            self._folders[key] = read()
+        folder = self._folders[key]
         if key not in self._packed:
-            self._packed[key] = _packed(stream)
+            self._packed[key] = _packed(TarStream(folder))
         file = self._packed[key]
         if file is not None:
             digest = file.name.partition(".")[0]
-            return Archive({"name": name, "sha256": digest, "path": f"{places.CODE}/{file.name}"}, file, stream)
+            return Archive({"name": name, "sha256": digest, "path": f"{places.CODE}/{file.name}"}, file, folder)
         if self.storage is None:
-            raise too_big(name, stream.size_bytes)
-        if key not in self._digests:
-            self._digests[key] = stream.sha256
-        sha256 = self._digests[key]
-        return Archive({"name": name, "sha256": sha256, **self.storage.entry(sha256)}, None, stream)
+            raise too_big(name, TarStream(folder).size_bytes)
+        return Archive({"name": name, **self.storage.entry(folder)}, None, folder)
 
     def send(self, archive: Archive, user: str) -> None:
         """Have an archive where its pods find it; the ConfigMap of `file` is not made here.
@@ -123,20 +121,20 @@ class Shipping:
             DataError: A file of it was changed meanwhile, or the storage does not take it.
         """
         if archive.file is None and self.storage is not None:
-            self.storage.send(archive.stream, str(archive.entry["sha256"]), user)
+            self.storage.send(archive.folder, user)
 
 
 def _packed(stream: TarStream) -> CodeFile | None:
-    """An archive compressed, where a ConfigMap can hold that."""
+    """Return an archive compressed, where a ConfigMap can hold that."""
     if stream.size_bytes > _PACKED_BYTES:
         return None
-    content = gzip.compress(b"".join(stream.blocks()), mtime=0)
+    content = stream.compressed()
     file = CodeFile(f"{hashlib.sha256(content).hexdigest()}.tar.gz", content)
     return file if file.fits else None
 
 
 def too_big(what: str, size_bytes: int) -> BackendError:
-    """The error of what neither fits into a ConfigMap nor has another way."""
+    """Return the error of what neither fits into a ConfigMap nor has another way."""
     return BackendError(
         f"{what} has {format_bytes(size_bytes)}.",
         f"Without `storage:` in the profile a cluster takes {format_bytes(LIMIT_BYTES)} of it, compressed.",
@@ -156,7 +154,7 @@ def remote_place(options: JsonObject) -> JsonObject | None:
 
 
 def remote_secret(options: JsonObject) -> str:
-    """The name of the Secret with the credentials of the storage; "" where none is named."""
+    """Return the name of the Secret with the credentials of the storage; "" where none is named."""
     for place in (remote_place(options) or {}).values():
         if isinstance(place, Mapping):
             return str(place.get("secret") or "")

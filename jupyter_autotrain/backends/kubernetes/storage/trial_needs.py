@@ -1,4 +1,4 @@
-"""What a trial needs in its pods besides its code: data, checkpoints to go on from, the storage of the profile."""
+"""The needs of a trial in its pods besides its code: data, checkpoints to go on from, the storage of the profile."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import base64
 import binascii
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, cast
 
-from jupyter_autotrain.backends.kubernetes.manifests import checkpoint_volume, volumes
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject, to_json
+from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import part
-from jupyter_autotrain.backends.kubernetes.storage import shipping, tar_stream
+from jupyter_autotrain.backends.kubernetes.storage import shipping
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.storage.shipping import Archive, Shipping
-from jupyter_autotrain.backends.kubernetes_pod import layout, places
+from jupyter_autotrain.backends.kubernetes.workloads import volumes
 from jupyter_autotrain.backends.local.trial_directory import changed_error
-from jupyter_autotrain.core import home_identity, wire
+from jupyter_autotrain.backends.transfer import folders
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.data import DataKind
-from jupyter_autotrain.core.json import JsonObject, to_json
+from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.core.spec import TrialSpec
 
 CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AUTHORIZATION")
@@ -28,7 +31,7 @@ CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION
 
 @dataclass(frozen=True, slots=True)
 class TrialNeeds:
-    """What is added to a trial's pods.
+    """The additions to a trial's pods.
 
     Attributes:
         fields: What stands in `trial.json` besides.
@@ -44,7 +47,7 @@ class TrialNeeds:
 
     @property
     def files(self) -> dict[str, CodeFile]:
-        """What goes into ConfigMaps, by its name in `places.CODE`."""
+        """Return what goes into ConfigMaps, by its name in `places.CODE`."""
         return {archive.file.name: archive.file for archive in self.archives if archive.file is not None}
 
 
@@ -55,7 +58,7 @@ def of_trial(
     ways: Shipping,
     checkpoints: tuple[int, Path] | None = None,
 ) -> TrialNeeds:
-    """What a trial needs; nothing is sent.
+    """Return what a trial needs; nothing is sent.
 
     Args:
         trial: The trial.
@@ -71,7 +74,7 @@ def of_trial(
     """
     in_home, folder = checkpoints or (1, None)
     archives = [*_data(trial, context, ways), *_bundle(trial, context, ways), *_checkpoints(folder, ways)]
-    on_volume = checkpoint_volume.has_volume(options)
+    on_volume = volumes.has_volume(options)
     fields: dict[str, object] = {"on_volume": on_volume, "archives": [archive.entry for archive in archives]}
     if trial.data:
         fields["data"] = to_json(trial.data)
@@ -100,7 +103,7 @@ def send(needs: TrialNeeds, trial: TrialSpec, context: BackendContext, ways: Shi
 
 
 def secret_values(secret: JsonObject) -> dict[str, str]:
-    """The credentials in a Secret, by the names of their variables; others of its keys are nobody's business."""
+    """Return the credentials in a Secret, by the names of their variables; others of its keys are nobody's business."""
     data = part(secret, "data")
     found = {}
     for name in CREDENTIALS:
@@ -118,35 +121,33 @@ def _data(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[Arc
         manifest = context.data(trial, source.name) if source.kind is DataKind.COPY else None
         if manifest is not None:  # before the submission there is none
             name = f"{places.DATA_PREFIX}{source.name}"
-            found.append(ways.archive(name, manifest.sha256, tar_stream.of_manifest(manifest)))
+            found.append(ways.archive(name, manifest.sha256, partial(folders.of_data, manifest)))
     return found
 
 
 def _bundle(trial: TrialSpec, context: BackendContext, ways: Shipping) -> list[Archive]:
-    """The bundle where it is no ConfigMap's, as one that is small is."""
     folder = context.bundle(trial)
-    if not folder.is_dir():
+    if not folder.is_dir():  # before the submission
         return []
-    archive = ways.archive(places.BUNDLE, trial.bundle_sha256, tar_stream.of_folder(folder))
-    return [archive] if archive.file is None else []
+    return [ways.archive(places.BUNDLE, trial.bundle_sha256, partial(folders.scan_folder, folder))]
 
 
 def _checkpoints(folder: Path | None, ways: Shipping) -> list[Archive]:
     if folder is None:
         return []
-    return [ways.archive(places.CHECKPOINTS, str(folder), tar_stream.of_folder(folder))]
+    return [ways.archive(places.CHECKPOINTS, str(folder), partial(folders.scan_folder, folder))]
 
 
 def _attempt(trial: TrialSpec, context: BackendContext, attempt: int) -> str:
-    home = home_identity.identity(context.home)
-    return layout.attempt(home, naming.label_value(trial.experiment_id), trial.number, attempt)
+    home = home_identity(context.home)
+    return places.attempt(home, naming.label_value(trial.experiment_id), trial.number, attempt)
 
 
 def _mounted(attempt: str, options: JsonObject) -> tuple[tuple[JsonObject, ...], tuple[JsonObject, ...]]:
-    """The volume of the storage: all of it, and of it the trial's checkpoints, which outlive its pods."""
+    """Return the volume of the storage: all of it, and of it the trial's checkpoints, which outlive its pods."""
     volume = volumes.storage_volume(options)
-    whole = volumes.storage_mount(options, layout.STORAGE)
-    inside = layout.checkpoints(attempt).removeprefix(f"{layout.STORAGE}/")
+    whole = volumes.storage_mount(options, places.STORAGE)
+    inside = places.checkpoints(attempt).removeprefix(f"{places.STORAGE}/")
     above = f"{whole['subPath']}/" if whole.get("subPath") else ""
     own: JsonObject = {
         "name": whole["name"], "mountPath": f"{places.TRIAL_DIRECTORY}/{wire.CHECKPOINTS}",
@@ -156,7 +157,7 @@ def _mounted(attempt: str, options: JsonObject) -> tuple[tuple[JsonObject, ...],
 
 
 def _credentials(options: JsonObject) -> tuple[JsonObject, ...]:
-    """The variables by which pods reach the server of the storage; a trial itself does not get them."""
+    """Return the variables by which pods reach the server of the storage; a trial itself does not get them."""
     secret = shipping.remote_secret(options)
     if not secret:
         return ()

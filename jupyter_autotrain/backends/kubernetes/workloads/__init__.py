@@ -1,1 +1,1 @@
-"""One file per kind of object that can run a trial."""
+"""The objects of a trial as they are sent: one file per kind that can run it, and what all kinds share. Pure."""

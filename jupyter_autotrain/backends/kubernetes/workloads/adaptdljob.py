@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import claim, is_kept, with_kept_folder
-from jupyter_autotrain.backends.kubernetes.objects import object_names
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import pending_reasons, trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text, value
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import annotation_variable
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import annotation_variable
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
     NodeVariables,
     ObjectType,
+    Workload,
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, start_reasons, trial_reasons
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.backends.kubernetes.workloads.volumes import claim, is_kept, with_kept_folder
 from jupyter_autotrain.errors import BackendError
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - AdaptDL mounts a volume of its own there
@@ -30,25 +30,22 @@ _ONCE_A_MINUTE = (
     "waits for AdaptDL to give it nodes: it looks once a minute at jobs that it may not preempt, and at once at those "
     "with `checkpoint:` or `preemptible: true`"
 )
-_LONGEST_NAME = 50  # host names are `<name>-<group>-<rank>`
 
 
-class AdaptDLJob:
+class AdaptDLJob(Workload):
     """A trial as an AdaptDLJob."""
 
     object_type = ObjectType("adaptdl.petuum.com", "v1", "adaptdljobs", "AdaptDLJob")
     node_variables = NodeVariables(
         rank="ADAPTDL_REPLICA_RANK", count="ADAPTDL_NUM_REPLICAS", run="ADAPTDL_NUM_RESTARTS", peers="adaptdl"
     )
+    pod_label = "adaptdl/job"
+    longest_name = 50  # host names are `<name>-<group>-<rank>`
     deletes_pods_at_once = True
     rescales = True
 
-    def object_name(self, job_id: str, home: str) -> str:
-        """A DNS label with room for what AdaptDL appends."""
-        return object_names.dns_label(job_id, home, _LONGEST_NAME)
-
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The AdaptDLJob, and the claim of its checkpoint volume where `checkpoint:` asks for one.
+        """Return the AdaptDLJob, and the claim of its checkpoint volume where `checkpoint:` asks for one.
 
         Raises:
             BackendError: The options ask for what AdaptDL cannot give.
@@ -59,50 +56,35 @@ class AdaptDLJob:
         if is_kept(request.options):
             rank = annotation_variable(self.node_variables.rank, _RANK_ANNOTATION)
             template = with_kept_folder(template, request, f"node-$({self.node_variables.rank})", [rank])
-        job: JsonObject = {
-            "apiVersion": self.object_type.api_version,
-            "kind": self.object_type.kind,
-            "metadata": _metadata(request),
-            "spec": {
-                "minReplicas": least,
-                "maxReplicas": most,
-                "preemptible": _is_preemptible(request, least, most),
-                "template": template,
-            },
-        }
+        spec: JsonObject = {
+            "minReplicas": least, "maxReplicas": most, "preemptible": _is_preemptible(request, least, most),
+            "template": template,
+        }  # fmt: skip
+        job = self.manifest(request, spec)
         return [job, claim(request, is_shared=most > 1)] if has_claim else [job]
 
-    def pod_selector(self, name: str) -> str:
-        """By the label that AdaptDL gives its pods."""
-        return f"adaptdl/job={name}"
-
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """The phase of the job; a trial that ran before goes on running while it is rescaled."""
+        """Return the phase of the job; a trial that ran before goes on running while it is rescaled."""
         phase = text(found, "status", "phase")
         if phase == "Succeeded":
             return WorkloadState(TrialState.SUCCEEDED)
         if phase == "Failed":
             return _failed(found, pods)
-        restarts = number(found, "status", "group", default=-1)
-        if phase in {"Running", "Stopping"} or restarts > 0 or (phase == "Pending" and restarts == 0):
+        if _has_begun(found, phase):
             return WorkloadState(TrialState.RUNNING, "" if phase == "Running" else _rescaling(found))
         if not pods and phase and not value(found, "status", "allocation"):
             is_pinned = value(found, "spec", "preemptible") is False
             return WorkloadState(TrialState.PREPARING, _ONCE_A_MINUTE if is_pinned else _WITHOUT_NODES)
-        return start_reasons.preparing(pods, (), found, _without_pods(found))
+        return trial_reasons.preparing(pods, (), found, _without_pods(found))
 
 
-def _metadata(request: WorkloadRequest) -> JsonObject:
-    return {
-        "name": request.name,
-        "namespace": request.namespace,
-        "labels": dict(request.labels),
-        "annotations": dict(request.annotations),
-    }
+def _has_begun(found: JsonObject, phase: str) -> bool:
+    restarts = number(found, "status", "group", default=-1)
+    return phase in {"Running", "Stopping"} or restarts > 0 or (phase == "Pending" and restarts == 0)
 
 
 def _replicas(request: WorkloadRequest) -> tuple[int, int]:
-    """The least and the greatest number of replicas."""
+    """Return the least and the greatest number of replicas."""
     most = number(request.options, "max_replicas") or request.nodes
     asked = value(request.options, "min_replicas")
     least = asked if isinstance(asked, int) else min(request.min_nodes, most)
@@ -166,7 +148,7 @@ def _failed(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
     message = text(found, "status", "message")
     if text(found, "status", "reason") == "PodCreationError":
         return WorkloadState(
-            TrialState.FAILED, f"AdaptDL could not make its pods: {queue_reasons.server_message(message)}"
+            TrialState.FAILED, f"AdaptDL could not make its pods: {pending_reasons.server_message(message)}"
         )
     return trial_reasons.ended(pods) or WorkloadState(
         TrialState.FAILED, f"AdaptDL says it failed: {message or 'no reason'}"

@@ -13,24 +13,24 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from jupyter_autotrain.backends.kubernetes.manifests.checkpoint_volume import has_volume, with_kept_folder
-from jupyter_autotrain.backends.kubernetes.objects import object_names
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import naming, pending_reasons, trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, number, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    BARRIER_IMAGE,
     OFFSET_VARIABLE,
+    TASK_ROLE,
     NodeVariables,
     ObjectType,
+    Workload,
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.options.option_defaults import BARRIER_IMAGE, TASK_ROLE
-from jupyter_autotrain.backends.kubernetes.reasons import queue_reasons, start_reasons, trial_reasons
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.backends.kubernetes.workloads.volumes import has_volume, with_kept_folder
 from jupyter_autotrain.errors import BackendError
 
 BARRIER_PATH = "/mnt/frameworkbarrier"  # the working directory of that image
-_LONGEST_NAME = 50  # pods are `<name>-<role>-<index>`, and a pod's name is its host's
 _BARRIER = "frameworkbarrier"
 _BARRIER_RESOURCES: Final = {"cpu": "100m", "memory": "64Mi"}
 _FOLDER = "node-$(FC_TASKROLE_NAME)-$(FC_TASK_INDEX)"
@@ -40,22 +40,24 @@ _POD_DELETED = -101
 _HELD = "is held: the Framework's `executionType` is Create; somebody has to set it to Start"
 
 
-class Framework:
+class Framework(Workload):
     """A trial as a Framework."""
 
     object_type = ObjectType("frameworkcontroller.microsoft.com", "v1", "frameworks", "Framework")
     node_variables = NodeVariables(
         rank="FC_TASK_INDEX", offset=OFFSET_VARIABLE, run="FC_FRAMEWORK_ATTEMPT_ID", peers=_BARRIER
     )
+    pod_label = "FC_FRAMEWORK_NAME"
+    longest_name = 50  # pods are `<name>-<role>-<index>`, and a pod's name is its host's
     deletes_pods_at_once = True
     rescales = True
 
     def object_name(self, job_id: str, home: str) -> str:
-        """Letters and digits alone."""
-        return object_names.plain_label(job_id, home, _LONGEST_NAME)
+        """Return letters and digits alone."""
+        return naming.plain_label(job_id, home, self.longest_name)
 
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The Framework.
+        """Return the Framework.
 
         Raises:
             BackendError: Its roles have other numbers of tasks than the trial has nodes, it may be retried and nothing
@@ -64,25 +66,10 @@ class Framework:
         _check_account(request)
         roles = _roles(request)
         retry = _retry_policy(request)
-        manifest: JsonObject = {
-            "apiVersion": self.object_type.api_version,
-            "kind": self.object_type.kind,
-            "metadata": {
-                "name": request.name,
-                "namespace": request.namespace,
-                "labels": dict(request.labels),
-                "annotations": dict(request.annotations),
-            },
-            "spec": {"executionType": "Start", "retryPolicy": retry, "taskRoles": roles},
-        }
-        return [manifest]
-
-    def pod_selector(self, name: str) -> str:
-        """By the label that FrameworkController gives its pods."""
-        return f"FC_FRAMEWORK_NAME={name}"
+        return [self.manifest(request, {"executionType": "Start", "retryPolicy": retry, "taskRoles": roles})]
 
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """The state of the Framework; how it completed is in its attempt."""
+        """Return the state of the Framework; how it completed is in its attempt."""
         state = text(found, "status", "state")
         attempt = number(found, "status", "attemptStatus", "id")
         if state == "Completed":
@@ -93,11 +80,11 @@ class Framework:
             return WorkloadState(TrialState.RUNNING, f"is begun again by FrameworkController (attempt {attempt + 1})")
         if not pods and text(found, "spec", "executionType") == "Create":
             return WorkloadState(TrialState.PREPARING, _HELD)
-        return start_reasons.preparing(pods, (), found, _without_pods(found))
+        return trial_reasons.preparing(pods, (), found, _without_pods(found))
 
 
 def task_statuses(found: JsonObject) -> list[JsonObject]:
-    """The task roles of the attempt with their tasks; large ones are compressed."""
+    """Return the task roles of the attempt with their tasks; large ones are compressed."""
     attempt = part(found, "status", "attemptStatus")
     packed = text(attempt, "taskRoleStatusesCompressed")
     if not packed:
@@ -130,7 +117,7 @@ def _roles(request: WorkloadRequest) -> list[JsonObject]:
 
 
 def _role(request: WorkloadRequest, role: JsonObject, first_node: int) -> JsonObject:
-    """One task role; a trial ends well when all its tasks have, and badly when one has."""
+    """Return one task role; a trial ends well when all its tasks have, and badly when one has."""
     count = number(role, "task_number", default=1)
     return {
         "name": text(role, "name") or TASK_ROLE,
@@ -152,7 +139,7 @@ def _seconds(found: JsonValue) -> int | None:
 
 
 def _retry_policy(request: WorkloadRequest) -> JsonObject:
-    """How often the whole is begun again; its pods are new then, so only where checkpoints outlive them."""
+    """Return how often the whole is begun again; its pods are new then, so only where checkpoints outlive them."""
     count = number(request.options, "max_retry_count")
     is_fancy = bool(request.options.get("fancy_retry_policy"))
     if (count or is_fancy) and not has_volume(request.options):
@@ -175,7 +162,7 @@ def _pod(request: WorkloadRequest, first_node: int) -> JsonObject:
 
 
 def _add_barrier(spec: dict[str, JsonValue], image: str) -> None:
-    """The barrier, under the rules that the trial's container keeps; what `pod_patch` says of it comes last."""
+    """Return the barrier, under the rules of the trial's container; what `pod_patch` says of it comes last."""
     first, *others = items(spec, "containers")
     mount: JsonObject = {"name": _BARRIER, "mountPath": BARRIER_PATH}
     barrier: dict[str, JsonValue] = {
@@ -222,7 +209,7 @@ def _completed(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
 
 
 def _ended_pods(found: JsonObject) -> list[JsonObject]:
-    """What the Framework keeps of pods that have failed, which are deleted at once."""
+    """Return what the Framework keeps of pods that have failed, which are deleted at once."""
     specs = {text(role, "name"): part(role, "task", "pod", "spec") for role in items(found, "spec", "taskRoles")}
     pods: list[JsonObject] = []
     for role in task_statuses(found):
@@ -244,7 +231,7 @@ def _container_status(kept: JsonObject) -> JsonObject:
 
 def _why(status: JsonObject, code: int) -> str:
     told = text(status, "diagnostics") or text(status, "trigger", "message") or text(status, "phrase")
-    if queue_reasons.is_refusal(told):
-        return f"FrameworkController could not make its pods: {queue_reasons.server_message(told)}."
+    if pending_reasons.is_refusal(told):
+        return f"FrameworkController could not make its pods: {pending_reasons.server_message(told)}."
     begin = f"A container of the trial exited with code {code}" if code > 0 else "FrameworkController ended the trial"
     return f"{begin}: {told}" if told else f"{begin}."

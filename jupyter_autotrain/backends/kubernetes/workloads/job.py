@@ -5,43 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import cast
 
-from jupyter_autotrain.backends.kubernetes.objects import object_names
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.pods import places
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import trial_reasons
+from jupyter_autotrain.backends.kubernetes.objects import workload as defaults
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, text
-from jupyter_autotrain.backends.kubernetes.objects.object_types import JOBS
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
+    JOBS,
     NodeVariables,
     ObjectType,
+    Workload,
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
-from jupyter_autotrain.backends.kubernetes_pod import places
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
-
-_JOB_NAME = "job-name"  # the older label, which all versions set
-_LONGEST_NAME = 57  # pods add a number to it where it is a host name
 
 
-class JobWorkload:
+class JobWorkload(Workload):
     """Runs a trial as a Job."""
 
     object_type: ObjectType = JOBS
     node_variables = NodeVariables(rank="JOB_COMPLETION_INDEX", first_address=places.FIRST_ADDRESS_VARIABLE)
-    deletes_pods_at_once = False
-    rescales = False
-
-    def object_name(self, job_id: str, home: str) -> str:
-        """A DNS label."""
-        return object_names.dns_label(job_id, home, _LONGEST_NAME)
+    pod_label = "job-name"  # the older label, which all versions set
+    longest_name = 57  # pods add a number to it where it is a host name
 
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The Job, and for several nodes the Service that gives them names."""
-        job: JsonObject = {
-            "apiVersion": JOBS.api_version, "kind": JOBS.kind, "metadata": request.metadata(),
-            "spec": self._spec(request),
-        }  # fmt: skip
+        """Return the Job, and for several nodes the Service that gives them names."""
+        job = self.manifest(request, self._spec(request))
         return [job] if request.nodes == 1 else [job, _service(request)]
 
     def _spec(self, request: WorkloadRequest) -> JsonObject:
@@ -52,22 +42,18 @@ class JobWorkload:
             "ttlSecondsAfterFinished": int(ttl_s) if isinstance(ttl_s, (int, float)) else int(defaults.TTL_S),
         }  # fmt: skip
 
-    def pod_selector(self, name: str) -> str:
-        """By the label that the Job's controller sets."""
-        return f"{_JOB_NAME}={name}"
-
     def hosts(self, name: str, nodes: int) -> Sequence[str]:
-        """The names that the Service gives."""
+        """Return the names that the Service gives."""
         return [f"{name}-{number}.{name}" for number in range(nodes)]
 
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """By its conditions; only those that are final say how it ended."""
+        """Read its conditions; only those that are final say how it ended."""
         if condition(found, "Complete"):
             return WorkloadState(TrialState.SUCCEEDED)
         if failed := condition(found, "Failed"):
             return _failure(found, failed, pods)
         if condition(found, "Suspended") or not any(text(pod, "status", "phase") == "Running" for pod in pods):
-            return start_reasons.preparing(pods, (), found, "waits for the cluster to make its pod")
+            return trial_reasons.preparing(pods, (), found, "waits for the cluster to make its pod")
         return WorkloadState(TrialState.RUNNING)
 
 
@@ -85,12 +71,12 @@ def _failure(found: JsonObject, failed: JsonObject, pods: Sequence[JsonObject]) 
 
 
 def _failed_by_itself(pod: JsonObject) -> bool:
-    """Whether a pod has failed, and is not one that somebody, or the Job after that, deletes."""
+    """Return whether a pod has failed, and is not one that somebody, or the Job after that, deletes."""
     return text(pod, "status", "phase") == "Failed" and not text(pod, "metadata", "deletionTimestamp")
 
 
 def _template(request: WorkloadRequest) -> JsonObject:
-    """The template; pods of several nodes get a host name below the Service, and that of the first of them."""
+    """Return the template; pods of several nodes get a host name below the Service, and that of the first of them."""
     if request.nodes == 1:
         return request.template
     spec = dict(cast("JsonObject", request.template["spec"]))
@@ -103,6 +89,6 @@ def _template(request: WorkloadRequest) -> JsonObject:
 
 def _service(request: WorkloadRequest) -> JsonObject:
     spec: JsonObject = {
-        "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {_JOB_NAME: request.name}
+        "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JobWorkload.pod_label: request.name}
     }  # fmt: skip
     return {"apiVersion": "v1", "kind": "Service", "metadata": request.metadata(), "spec": spec}

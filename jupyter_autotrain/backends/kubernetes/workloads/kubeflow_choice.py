@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.backends.kubernetes.access.served import Served, TrialNeeds
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.access.served import ServedCluster, TrialNeeds
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload
 from jupyter_autotrain.backends.kubernetes.workloads import mpijob, training_runtimes
-from jupyter_autotrain.backends.kubernetes.workloads.paddlejob import PADDLEJOB, paddlejob
-from jupyter_autotrain.backends.kubernetes.workloads.pytorchjob import PYTORCHJOB, PyTorchJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.tfjob import TFJOB, tfjob
-from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
+    PADDLEJOB,
+    PYTORCHJOB,
+    TFJOB,
+    PyTorchJobWorkload,
+    paddlejob,
+    tfjob,
+)
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime, layout_of
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TRAINJOB, TrainJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import layout_of
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.errors import BackendError
 
 _OF_LAUNCHER = {"mpi": "MPIJob", "tensorflow": "TFJob", "paddle": "PaddleJob"}
@@ -25,12 +29,12 @@ class _Candidate:
     """A kind in one version, and what makes its workload on a server."""
 
     object_type: ObjectType
-    on_server: Callable[[Served, JsonObject, TrialNeeds], Workload]
+    on_server: Callable[[ServedCluster, JsonObject, TrialNeeds], Workload]
     assumed: Callable[[JsonObject], Workload]
 
 
-def choose(served: Served | None, options: JsonObject, needs: TrialNeeds) -> Workload:
-    """The workload for a trial.
+def choose(served: ServedCluster | None, options: JsonObject, needs: TrialNeeds) -> Workload:
+    """Return the workload for a trial.
 
     Args:
         served: The cluster; None: there is none, and the newest release of everything is assumed.
@@ -62,7 +66,7 @@ def choose(served: Served | None, options: JsonObject, needs: TrialNeeds) -> Wor
 
 
 def of_kind(kind: str, version: str) -> Workload:
-    """The workload that reads the state of an object that was made before.
+    """Return the workload that reads the state of an object that was made before.
 
     Raises:
         BackendError: No workload makes such objects.
@@ -88,7 +92,7 @@ def _place(kind: str, first: Sequence[str]) -> int:
     return first.index(kind) if kind in first else len(first)
 
 
-def _trainjob(served: Served, options: JsonObject, needs: TrialNeeds) -> Workload:
+def _trainjob(served: ServedCluster, options: JsonObject, needs: TrialNeeds) -> Workload:
     if needs.elastic:
         raise BackendError(
             "A TrainJob does not make a lost node again.",
@@ -106,12 +110,12 @@ def _assumed_trainjob(options: JsonObject) -> Workload:
     return TrainJobWorkload(Runtime(str(name))) if name else TrainJobWorkload()
 
 
-def _mpijob(served: Served, options: JsonObject, needs: TrialNeeds) -> Workload:  # noqa: ARG001 - as the others
+def _mpijob(served: ServedCluster, options: JsonObject, needs: TrialNeeds) -> Workload:  # noqa: ARG001 - as the others
     return mpijob.served_mpijob(served)
 
 
 def _same(make: Callable[[], Workload], object_type: ObjectType) -> _Candidate:
-    """A kind that is the same on every server."""
+    """Return a kind that is the same on every server."""
     return _Candidate(object_type, lambda *_: make(), lambda _: make())
 
 

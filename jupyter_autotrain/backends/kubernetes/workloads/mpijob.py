@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from jupyter_autotrain.backends.kubernetes.access.served import Served, properties
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.kubernetes.access.served import ServedCluster, properties
 from jupyter_autotrain.backends.kubernetes.objects.fields import part
-from jupyter_autotrain.backends.kubernetes.objects.object_names import dns_label
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import value_variable, without
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import value_variable, without
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
     FIRST_ADDRESS_VARIABLE,
     OFFSET_VARIABLE,
@@ -21,10 +21,8 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     NodeVariables,
     ObjectType,
     WorkloadRequest,
-    WorkloadState,
 )
 from jupyter_autotrain.backends.kubernetes.workloads import training_operator
-from jupyter_autotrain.core.json import JsonObject, JsonValue
 
 MPIJOB = ObjectType(training_operator.GROUP, "v2beta1", "mpijobs", "MPIJob")
 MPIJOB_V1 = ObjectType(training_operator.GROUP, "v1", "mpijobs", "MPIJob")
@@ -33,7 +31,7 @@ _ROLES: Final = {"v1": "replica-type", "v2beta1": "job-role"}  # the labels that
 _PORT = 29500  # a Service has one; names are all that is needed of it
 
 
-class MPIJobWorkload:
+class MPIJobWorkload(training_operator.OperatorWorkload):
     """A launcher, and a worker per further node.
 
     Args:
@@ -43,19 +41,13 @@ class MPIJobWorkload:
     """
 
     node_variables = NodeVariables(RANK_VARIABLE, FIRST_ADDRESS_VARIABLE, OFFSET_VARIABLE)
-    deletes_pods_at_once = False
-    rescales = False
 
     def __init__(self, object_type: ObjectType = MPIJOB, *, launcher_is_worker: bool = True) -> None:
         self.object_type = object_type
         self.launcher_is_worker = launcher_is_worker
 
-    def object_name(self, job_id: str, home: str) -> str:
-        """A DNS label."""
-        return dns_label(job_id, home, training_operator.LONGEST_NAME)
-
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The manifest; where the operator makes no Service for the launcher, that too."""
+        """Return the manifest; where the operator makes no Service for the launcher, that too."""
         specs = {"Launcher": self._launcher(request)}
         if request.nodes > 1:
             specs["Worker"] = self._workers(request)
@@ -66,13 +58,13 @@ class MPIJobWorkload:
         }
         if self._is_named_by_operator:
             spec["runLauncherAsWorker"] = True
-        found = training_operator.job(self.object_type, request, spec)
+        found = self.manifest(request, spec)
         needs_service = request.nodes > 1 and not self._is_named_by_operator
         return [found, self._launcher_service(request)] if needs_service else [found]
 
     @property
     def _is_named_by_operator(self) -> bool:
-        """Whether the operator's Service has the launcher; that of releases before 0.5 has the workers alone."""
+        """Return whether the operator's Service has the launcher; that of releases before 0.5 has the workers alone."""
         return self.object_type == MPIJOB and self.launcher_is_worker
 
     def _launcher(self, request: WorkloadRequest) -> JsonObject:
@@ -89,12 +81,12 @@ class MPIJobWorkload:
         return training_operator.replicas(request.template, _CONTAINER, request.nodes - 1, "Never", env)
 
     def _first_address(self, request: WorkloadRequest) -> JsonObject:
-        """The launcher in the operator's Service, else the Service that comes with the object."""
+        """Return the launcher in the operator's Service, else the Service that comes with the object."""
         domain = f".{request.name}" if self._is_named_by_operator else ""
         return value_variable(FIRST_ADDRESS_VARIABLE, f"{request.name}-launcher{domain}")
 
     def _launcher_service(self, request: WorkloadRequest) -> JsonObject:
-        """A headless Service that has the launcher alone."""
+        """Return a headless Service that has the launcher alone."""
         role = _ROLES[self.object_type.version]
         selector = {"training.kubeflow.org/job-name": request.name, f"training.kubeflow.org/{role}": "launcher"}
         spec: dict[str, JsonValue] = {"clusterIP": "None", "publishNotReadyAddresses": True, "selector": selector}
@@ -102,21 +94,13 @@ class MPIJobWorkload:
         metadata = request.metadata(f"{request.name}-launcher")
         return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
-    def pod_selector(self, name: str) -> str:
-        """By the operator's label."""
-        return training_operator.pod_selector(name)
 
-    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """By its conditions."""
-        return training_operator.state(found, pods)
-
-
-def served_mpijob(served: Served) -> MPIJobWorkload:
-    """The one of the MPI operator, as this server knows it."""
+def served_mpijob(served: ServedCluster) -> MPIJobWorkload:
+    """Return the one of the MPI operator, as this server knows it."""
     fields = properties(served.schema(MPIJOB), "spec")
     return MPIJobWorkload(MPIJOB, launcher_is_worker=not fields or "runLauncherAsWorker" in fields)
 
 
 def mpijob_v1() -> MPIJobWorkload:
-    """The one of the training operator."""
+    """Return the one of the training operator."""
     return MPIJobWorkload(MPIJOB_V1, launcher_is_worker=False)

@@ -1,4 +1,4 @@
-"""What the kinds of Kubeflow's training operator (`kubeflow.org/v1`) have in common, and MPIJob of its own operator.
+"""The kinds of Kubeflow's training operator (`kubeflow.org/v1`), and what MPIJob of its own operator shares with them.
 
 Their objects hold a pod template per type of replica, say how they are by conditions, and label their pods alike.
 """
@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, part, text
-from jupyter_autotrain.backends.kubernetes.objects.object_names import dns_label
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import (
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import (
     label_variable,
     value_variable,
     with_main_container,
@@ -21,28 +23,20 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     VOLCANO,
     NodeVariables,
     ObjectType,
+    Workload,
     WorkloadRequest,
     WorkloadState,
 )
-from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
 
 GROUP = "kubeflow.org"
 _LABELS = "training.kubeflow.org"
 INDEX_LABEL = f"{_LABELS}/replica-index"
-LONGEST_NAME = 50  # the longest name of a pod and of its Service, NAME-worker-9999, has 63 characters at most
-
-
-def pod_selector(name: str) -> str:
-    """The label selector of the pods of an object."""
-    return f"{_LABELS}/job-name={name}"
 
 
 def replicas(
     template: JsonObject, container: str, count: int, restart_policy: str, env: Sequence[JsonObject] = ()
 ) -> JsonObject:
-    """The replicas of one type.
+    """Return the replicas of one type.
 
     Args:
         template: Their pod template.
@@ -57,12 +51,12 @@ def replicas(
 
 
 def rank_by_label() -> JsonObject:
-    """The variable that holds which of the replicas of its type a pod is."""
+    """Return the variable that holds which of the replicas of its type a pod is."""
     return label_variable(RANK_VARIABLE, INDEX_LABEL)
 
 
 def run_policy(request: WorkloadRequest, backoff_limit: int | None = None) -> JsonObject:
-    """When the operator ends and removes an object, and how its pods are scheduled together."""
+    """Say when the operator ends and removes an object, and how its pods are scheduled together."""
     options = request.options
     policy: dict[str, JsonValue] = {"cleanPodPolicy": "None"}  # its logs stay until they are collected
     if backoff_limit is not None:
@@ -76,7 +70,7 @@ def run_policy(request: WorkloadRequest, backoff_limit: int | None = None) -> Js
 
 
 def _scheduling(request: WorkloadRequest) -> JsonObject:
-    """For an operator that makes the PodGroup itself; ignored by one that does not."""
+    """Tell an operator that makes the PodGroup itself; another one ignores it."""
     policy: dict[str, JsonValue] = {"minAvailable": min(request.nodes, request.min_nodes)}
     for name, option in (("queue", "queue"), ("priorityClass", "priority_class")):
         value = request.options.get(option)
@@ -85,23 +79,23 @@ def _scheduling(request: WorkloadRequest) -> JsonObject:
     return policy
 
 
-def job(object_type: ObjectType, request: WorkloadRequest, spec: JsonObject) -> JsonObject:
-    """The manifest of an object."""
-    kind = object_type.kind
-    return {"apiVersion": object_type.api_version, "kind": kind, "metadata": request.metadata(), "spec": spec}
+class OperatorWorkload(Workload):
+    """A kind of the operator, which labels pods and says how an object is alike for all."""
 
+    pod_label = f"{_LABELS}/job-name"
+    longest_name = 50  # the longest name of a pod and of its Service, NAME-worker-9999, has 63 characters at most
 
-def state(found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-    """The state of a trial by the conditions of its object; the pods tell the reasons."""
-    if failed := condition(found, "Failed"):
-        return _failed(found, pods, text(failed, "message"))
-    if condition(found, "Succeeded"):
-        return WorkloadState(TrialState.SUCCEEDED)
-    if condition(found, "Restarting"):
-        return WorkloadState(TrialState.RUNNING, "goes on without a lost node, which is made again")
-    if condition(found, "Running"):
-        return WorkloadState(TrialState.RUNNING)
-    return start_reasons.preparing(pods, (), found, "waits for its pods")
+    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
+        """Return the state of a trial by the conditions of its object; the pods tell the reasons."""
+        if failed := condition(found, "Failed"):
+            return _failed(found, pods, text(failed, "message"))
+        if condition(found, "Succeeded"):
+            return WorkloadState(TrialState.SUCCEEDED)
+        if condition(found, "Restarting"):
+            return WorkloadState(TrialState.RUNNING, "goes on without a lost node, which is made again")
+        if condition(found, "Running"):
+            return WorkloadState(TrialState.RUNNING)
+        return trial_reasons.preparing(pods, (), found, "waits for its pods")
 
 
 def _failed(found: JsonObject, pods: Sequence[JsonObject], message: str) -> WorkloadState:
@@ -113,7 +107,7 @@ def _failed(found: JsonObject, pods: Sequence[JsonObject], message: str) -> Work
     return trial_reasons.ended(pods) or WorkloadState(TrialState.FAILED, told)
 
 
-class WorkersJob:
+class WorkersJob(OperatorWorkload):
     """A kind whose replicas are all workers; worker 0 is node 0.
 
     Args:
@@ -123,30 +117,72 @@ class WorkersJob:
     """
 
     node_variables = NodeVariables(rank=RANK_VARIABLE, first_address=FIRST_ADDRESS_VARIABLE)
-    deletes_pods_at_once = False
-    rescales = False
 
     def __init__(self, object_type: ObjectType, container: str, replicas_field: str) -> None:
         self.object_type = object_type
         self._container = container
         self._replicas_field = replicas_field
 
-    def object_name(self, job_id: str, home: str) -> str:
-        """A DNS label."""
-        return dns_label(job_id, home, LONGEST_NAME)
-
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The manifest."""
+        """Return the manifest."""
         first = value_variable(FIRST_ADDRESS_VARIABLE, f"{request.name}-worker-0")  # the operator's Service
         env = [rank_by_label(), first]
         workers = replicas(request.template, self._container, request.nodes, "Never", env)
         spec: JsonObject = {"runPolicy": run_policy(request), self._replicas_field: {"Worker": workers}}
-        return [job(self.object_type, request, spec)]
+        return [self.manifest(request, spec)]
 
-    def pod_selector(self, name: str) -> str:
-        """By the operator's label."""
-        return pod_selector(name)
 
-    def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """By its conditions."""
-        return state(found, pods)
+PYTORCHJOB = ObjectType(GROUP, "v1", "pytorchjobs", "PyTorchJob")
+_CONTAINER = "pytorch"
+_RESTARTS = 3
+
+
+class PyTorchJobWorkload(OperatorWorkload):
+    """A master, which is node 0 and decides the end of the trial, and a worker per further node."""
+
+    object_type = PYTORCHJOB
+    node_variables = NodeVariables(rank="RANK", first_address="MASTER_ADDR")
+
+    def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
+        """Return the manifest."""
+        roles = {"Master": replicas(request.template, _CONTAINER, 1, "Never")}
+        is_elastic = request.min_nodes < request.nodes
+        if request.nodes > 1:
+            # A lost worker of an elastic trial is made again; one whose code has failed is not.
+            policy = "ExitCode" if is_elastic else "Never"
+            workers = replicas(request.template, _CONTAINER, request.nodes - 1, policy)
+            roles["Worker"] = workers
+        spec: dict[str, JsonValue] = {
+            "nprocPerNode": str(request.workers_per_node),
+            "runPolicy": run_policy(request),
+            "pytorchReplicaSpecs": roles,
+        }
+        if is_elastic:
+            spec["elasticPolicy"] = _elastic_policy(request)
+        return [self.manifest(request, spec)]
+
+
+def _elastic_policy(request: WorkloadRequest) -> JsonObject:
+    return {
+        "minReplicas": request.min_nodes,
+        "maxReplicas": request.nodes,
+        "maxRestarts": _RESTARTS,
+        "rdzvBackend": "c10d",
+        "rdzvHost": f"{request.name}-master-0",
+    }
+
+
+TFJOB = ObjectType(GROUP, "v1", "tfjobs", "TFJob")
+
+
+def tfjob() -> WorkersJob:
+    """Return the workload."""
+    return WorkersJob(TFJOB, "tensorflow", "tfReplicaSpecs")
+
+
+PADDLEJOB = ObjectType(GROUP, "v1", "paddlejobs", "PaddleJob")
+
+
+def paddlejob() -> WorkersJob:
+    """Return the workload; the trial succeeds when all workers have."""
+    return WorkersJob(PADDLEJOB, "paddle", "paddleReplicaSpecs")

@@ -1,4 +1,4 @@
-"""The runtimes of Kubeflow Trainer: what its administrator has installed for TrainJobs to run in.
+"""The runtimes of Kubeflow Trainer, which its administrator has installed, and how its releases want their TrainJobs.
 
 A runtime brings an image and a JobSet. A trial can run in one whose trainer step is one replicated job: then all its
 pods run the trial's program. In a runtime for MPI only the launcher would.
@@ -6,14 +6,14 @@ pods run the trial's program. In a runtime for MPI only the launcher would.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from jupyter_autotrain.backends.kubernetes.access.served import Served, TrialNeeds
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.kubernetes.access.served import ServedCluster, TrialNeeds, properties
 from jupyter_autotrain.backends.kubernetes.objects.fields import items, part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.core.json import JsonObject
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import BackendError
 
 GROUP = "trainer.kubeflow.org"
@@ -58,8 +58,8 @@ class Runtime:
     fault: str = ""
 
 
-def installed(served: Served, namespace: str) -> list[Runtime]:
-    """All runtimes that a TrainJob in a namespace can name."""
+def installed(served: ServedCluster, namespace: str) -> list[Runtime]:
+    """Return all runtimes that a TrainJob in a namespace can name."""
     found = [_runtime(one, RUNTIMES.kind) for one in served.objects(RUNTIMES, namespace)]
     return found + [_runtime(one, CLUSTER_RUNTIMES.kind) for one in served.objects(CLUSTER_RUNTIMES, "")]
 
@@ -100,7 +100,7 @@ def _fault(spec: JsonObject, job: JsonObject) -> str:
 
 
 def choose(runtimes: Sequence[Runtime], name: str, gang: str, needs: TrialNeeds) -> Runtime:
-    """The runtime for a trial: the one that is named, or the one of the fitting framework that does the least besides.
+    """Choose the runtime for a trial: the one that is named, or that of the framework which does the least besides.
 
     Raises:
         BackendError: There is none that fits.
@@ -144,3 +144,78 @@ def _none_fits(runtimes: Sequence[Runtime], gang: str) -> str:
     told = [f"{one.name} ({one.fault or one.framework or 'no framework'})" for one in runtimes]
     with_gang = f" with the scheduler {gang}" if gang else ""
     return f"No training runtime of the cluster fits the trial{with_gang}: {', '.join(sorted(told))}."
+
+
+_POD_SPEC = ("replicatedJobs", "template", "spec", "template", "spec")
+_PATHS = {
+    "runtimePatches": ("runtimePatches", "trainingRuntimeSpec", "template", "spec", *_POD_SPEC),
+    "podTemplateOverrides": ("podTemplateOverrides", "spec"),
+}
+_WITHOUT_LABELS = "podSpecOverrides"  # of Trainer 2.0: it changes the spec of pods alone
+_MANAGER = "jupyter-autotrain/trial"
+_NEWEST_FIELDS = frozenset(
+    {
+        "affinity", "containers", "imagePullSecrets", "initContainers", "nodeSelector", "schedulingGates",
+        "securityContext", "serviceAccountName", "terminationGracePeriodSeconds", "tolerations", "volumes",
+    }
+)  # fmt: skip
+_NEWEST_CONTAINER_FIELDS = frozenset({"env", "name", "securityContext", "volumeMounts"})
+
+
+@dataclass(frozen=True, slots=True)
+class TrainJobLayout:
+    """The fields of one release.
+
+    Attributes:
+        overrides: The field that changes the pods of the runtime.
+        pod_fields: What it can change of a pod's spec.
+        container_fields: What it can change of a container.
+        has_deadline: Whether there is `activeDeadlineSeconds`.
+        overrides_have_manager: Whether `podTemplateOverrides` says who has written it.
+    """
+
+    overrides: str = "runtimePatches"
+    pod_fields: Collection[str] = _NEWEST_FIELDS
+    container_fields: Collection[str] = _NEWEST_CONTAINER_FIELDS
+    has_deadline: bool = True
+    overrides_have_manager: bool = True
+
+    def override(self, job: str, metadata: JsonObject, spec: JsonObject) -> JsonValue:
+        """Return the value of the field that changes the pods.
+
+        Args:
+            job: The replicated job that is changed.
+            metadata: Labels and annotations for its pods.
+            spec: The part of the pods' spec.
+        """
+        if self.overrides == "podTemplateOverrides":
+            manager = {"manager": _MANAGER} if self.overrides_have_manager else {}
+            return [{**manager, "targetJobs": [{"name": job}], "metadata": metadata, "spec": spec}]
+        pod = {"spec": {"template": {"metadata": metadata, "spec": spec}}}
+        jobs: JsonValue = [{"name": job, "template": pod}]
+        return [{"manager": _MANAGER, "trainingRuntimeSpec": {"template": {"spec": {"replicatedJobs": jobs}}}}]
+
+
+def layout_of(schema: JsonObject) -> TrainJobLayout:
+    """Return the layout that a served schema has; the newest one where it tells nothing.
+
+    Raises:
+        BackendError: It is that of a release whose pods cannot be labelled, so that they would not be found.
+    """
+    fields = properties(schema, "spec")
+    for overrides, path in _PATHS.items():
+        if overrides in fields:
+            return TrainJobLayout(
+                overrides=overrides,
+                pod_fields=frozenset(properties(schema, "spec", *path)),
+                container_fields=frozenset(properties(schema, "spec", *path, "containers")),
+                has_deadline="activeDeadlineSeconds" in fields,
+                overrides_have_manager="manager" in properties(schema, "spec", overrides),
+            )
+    if _WITHOUT_LABELS in fields:
+        raise BackendError(
+            "This Kubeflow Trainer is release 2.0, whose TrainJobs cannot label their pods.",
+            "Trainer 2.1 or later was expected.",
+            "Have it updated, or use `kind: PyTorchJob` where it is served.",
+        )
+    return TrainJobLayout()

@@ -5,29 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from jupyter_autotrain.backends.kubernetes.manifests.volume_folders import without_volume_folders
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.objects import trial_reasons
+from jupyter_autotrain.backends.kubernetes.objects import workload as defaults
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, part, text
-from jupyter_autotrain.backends.kubernetes.objects.object_names import dns_label
-from jupyter_autotrain.backends.kubernetes.objects.pod_containers import main_container, value_variable
+from jupyter_autotrain.backends.kubernetes.objects.pod_parts import main_container, value_variable
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
     FIRST_ADDRESS_VARIABLE,
     NodeVariables,
     ObjectType,
+    Workload,
     WorkloadRequest,
     WorkloadState,
     deadline_s,
 )
-from jupyter_autotrain.backends.kubernetes.options import option_defaults as defaults
-from jupyter_autotrain.backends.kubernetes.reasons import start_reasons, trial_reasons
-from jupyter_autotrain.backends.kubernetes.workloads import training_operator
-from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import CONTAINER, GROUP, Runtime
-from jupyter_autotrain.backends.kubernetes.workloads.trainjob_layout import TrainJobLayout
-from jupyter_autotrain.core.json import JsonObject, JsonValue
-from jupyter_autotrain.core.states import TrialState
+from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import CONTAINER, GROUP, Runtime, TrainJobLayout
+from jupyter_autotrain.backends.kubernetes.workloads.volumes import without_volume_folders
 from jupyter_autotrain.errors import BackendError
 
 TRAINJOB = ObjectType(GROUP, "v1alpha1", "trainjobs", "TrainJob")
-_LONGEST_NAME = 44  # the longest name of a pod, NAME-node-0-9999-abcde, has 63 characters at most
 _OF_TRAINER = ("image", "command", "args", "env", "resources")
 _OF_RUNTIME = (
     "restartPolicy", "terminationGracePeriodSeconds", "enableServiceLinks", "automountServiceAccountToken", "name",
@@ -35,7 +32,7 @@ _OF_RUNTIME = (
 )  # fmt: skip
 
 
-class TrainJobWorkload:
+class TrainJobWorkload(Workload):
     """One pod per node, in a JobSet of the same name.
 
     Args:
@@ -45,19 +42,15 @@ class TrainJobWorkload:
 
     object_type = TRAINJOB
     node_variables = NodeVariables("JOB_COMPLETION_INDEX", FIRST_ADDRESS_VARIABLE)
-    deletes_pods_at_once = False
-    rescales = False
+    pod_label = "jobset.sigs.k8s.io/jobset-name"
+    longest_name = 44  # the longest name of a pod, NAME-node-0-9999-abcde, has 63 characters at most
 
     def __init__(self, runtime: Runtime | None = None, layout: TrainJobLayout | None = None) -> None:
         self.runtime = runtime or Runtime()
         self.layout = layout or TrainJobLayout()
 
-    def object_name(self, job_id: str, home: str) -> str:
-        """A DNS label."""
-        return dns_label(job_id, home, _LONGEST_NAME)
-
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
-        """The manifest.
+        """Return the manifest.
 
         Raises:
             BackendError: A TrainJob cannot carry what the options ask for.
@@ -72,7 +65,7 @@ class TrainJobWorkload:
         limit_s = deadline_s(request.timeout_s)
         if limit_s is not None and self.layout.has_deadline:  # no release takes that of pods
             spec["activeDeadlineSeconds"] = limit_s
-        return [training_operator.job(self.object_type, request, spec)]
+        return [self.manifest(request, spec)]
 
     def _trainer(self, request: WorkloadRequest) -> JsonObject:
         container = main_container(request.template)
@@ -121,12 +114,8 @@ class TrainJobWorkload:
                 "Leave the option out, name a runtime with `runtime:`, or use `kind: PyTorchJob` where it is served.",
             )
 
-    def pod_selector(self, name: str) -> str:
-        """By the label of its JobSet."""
-        return f"jobset.sigs.k8s.io/jobset-name={name}"
-
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
-        """By its conditions, the counts of its jobs and the restarts of its pods."""
+        """Read its conditions, the counts of its jobs and the restarts of its pods."""
         if failed := condition(found, "Failed"):
             return _failed(found, pods, failed)
         if condition(found, "Complete"):
@@ -136,7 +125,7 @@ class TrainJobWorkload:
             return WorkloadState(TrialState.FAILED, told)
         if _is_running(found):
             return WorkloadState(TrialState.RUNNING)
-        return start_reasons.preparing(pods, (), found, "waits for its pods")
+        return trial_reasons.preparing(pods, (), found, "waits for its pods")
 
 
 def _is_carried(container: JsonObject, name: str) -> bool:
@@ -144,7 +133,7 @@ def _is_carried(container: JsonObject, name: str) -> bool:
 
 
 def _is_running(found: JsonObject) -> bool:
-    """A TrainJob has no condition for it: by what its jobs count."""
+    """Read what its jobs count: a TrainJob has no condition for it."""
     return any(job.get("ready") for job in items(found, "status", "jobsStatus"))
 
 

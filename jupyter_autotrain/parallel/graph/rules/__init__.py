@@ -8,52 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from jupyter_autotrain.parallel.graph.rules import (
-    attention,
-    convolution,
-    elementwise,
-    embedding,
-    fourier,
-    indexing,
-    linalg,
-    loss,
-    matmul,
-    moe,
-    norm,
-    recurrent,
-    reduction,
-    reshape,
-    strides,
-)
+from jupyter_autotrain.parallel.graph.rules import convolution, indexing, products, reductions, views
 from jupyter_autotrain.parallel.graph.rules.nest import Call, Nest, Rule, Shape, replicated
 
 RULES: Mapping[str, Rule] = MappingProxyType(
     {
-        **elementwise.RULES,
-        **reshape.RULES,
-        **strides.RULES,
-        **indexing.RULES,
-        **reduction.RULES,
-        **loss.RULES,
-        **norm.RULES,
-        **convolution.RULES,
-        **embedding.RULES,
-        **recurrent.RULES,
-        **fourier.RULES,
-        **linalg.RULES,
-        **moe.RULES,
-        **attention.RULES,
-        **matmul.RULES,
+        **reductions.ELEMENTWISE_RULES,
+        **views.RESHAPE_RULES,
+        **views.STRIDES_RULES,
+        **indexing.INDEXING_RULES,
+        **reductions.REDUCTION_RULES,
+        **reductions.LOSS_RULES,
+        **reductions.NORM_RULES,
+        **convolution.CONVOLUTION_RULES,
+        **indexing.EMBEDDING_RULES,
+        **convolution.RECURRENT_RULES,
+        **convolution.FOURIER_RULES,
+        **products.LINALG_RULES,
+        **products.MOE_RULES,
+        **products.ATTENTION_RULES,
+        **products.MATMUL_RULES,
     }
 )
 
 
 def describe(call: Call) -> tuple[Nest, bool]:
-    """The loop nest of a call, and whether there is a rule for it; an op without one is replicated.
+    """Return the loop nest of a call, and whether there is a rule for it; an op without one is replicated.
 
     A call of an unforeseen form (a rank the rule cannot read) counts as unknown: nothing of it is split.
     """
-    rule = RULES.get(call.kind) or (elementwise.elementwise if call.pointwise else None)
+    rule = RULES.get(call.kind) or (reductions.elementwise if call.pointwise else None)
     if rule is None:
         return replicated(call), False
     try:

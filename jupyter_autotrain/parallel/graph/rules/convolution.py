@@ -1,11 +1,43 @@
-"""Convolution and pooling: batch and channels may be split, the picture may not (it would need halos)."""
+"""Convolutions, transforms and recurrent layers: a window, a spectrum or a sequence is walked along one loop."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from jupyter_autotrain.parallel.graph.graph import Family
-from jupyter_autotrain.parallel.graph.rules.nest import Call, Nest, Rule, nest, replicated
+from jupyter_autotrain.parallel.graph.rules.nest import Call, Nest, Rule, dots, led, letters, nest, replicated
+
+
+def transform(call: Call) -> Nest:
+    """`out[..., k] = sum_n x[..., n] exp(-2 pi i k n / N)` over the dims named by `dim`."""
+    rank = len(call.inputs[0])
+    dims = call.dims("dim", rank, (rank - 1,))
+    subscripts = letters(rank, dims)
+    return nest(call, Family.FOURIER, [subscripts], [subscripts])
+
+
+FOURIER_RULES: Mapping[str, Rule] = dict.fromkeys(("_fft_c2c", "_fft_r2c", "_fft_c2r"), transform)
+
+
+def recurrent(call: Call) -> Nest:
+    """`out[t, n], state[n] = cell(x[t, n], state[n])` for one layer, in one or both directions.
+
+    Arguments: `samples`, the dim of input and output that counts samples (0 or 1; -1 where there is none: one sample,
+    or packed sequences of several lengths), and `states`, the number of states behind the input. States are
+    (directions, samples, width); all other inputs are weights.
+    """
+    samples = call.integer("samples", -1)
+    states = call.integer("states", 1)
+    carried = call.inputs[1 : 1 + states]
+    weights = dots(call.inputs[1 + states :])
+    if samples < 0:
+        return nest(call, Family.RECURRENT, [*dots((call.inputs[0], *carried)), *weights], dots(call.outputs))
+    sequence = led("." * samples + "n", call.inputs[:1])
+    made = [*sequence, *[".n."] * (len(call.outputs) - 1)]
+    return nest(call, Family.RECURRENT, [*sequence, *[".n."] * len(carried), *weights], made)
+
+
+RECURRENT_RULES: Mapping[str, Rule] = dict.fromkeys(("lstm", "gru", "rnn_tanh", "rnn_relu"), recurrent)
 
 
 def convolution(call: Call) -> Nest:
@@ -23,7 +55,7 @@ def convolution(call: Call) -> Nest:
 
 
 def _fixed(call: Call) -> str:
-    """Groups that do not divide the channels evenly stay whole."""
+    """Return the role of the groups; those that do not divide the channels evenly stay whole."""
     groups = call.integer("groups", 1)
     return "" if groups == call.inputs[1][0] == call.inputs[0][-(len(call.inputs[1]) - 1)] else "g"
 
@@ -35,22 +67,19 @@ def pooling(call: Call) -> Nest:
     lead = "nc"[max(0, 2 + places - len(image)) :]
     if len(lead) + places != len(image):
         return replicated(call, Family.REDUCTION)
-    operands = [lead + "." * (len(shape) - len(lead)) for shape in (image, *call.outputs)]
-    rest = ["." * len(shape) for shape in call.inputs[1:]]
-    return nest(call, Family.REDUCTION, [operands[0], *rest], operands[1:])
+    return nest(call, Family.REDUCTION, [*led(lead, [image]), *dots(call.inputs[1:])], led(lead, call.outputs))
 
 
 def patches(call: Call) -> Nest:
     """Patches of a picture as columns, and back: (n, c, ...) and (n, c patch, places)."""
     lead = "nc" if len(call.outputs[0]) + len(call.inputs[0]) == 7 else "c"
-    operands = [lead + "." * (len(shape) - len(lead)) for shape in (call.inputs[0], call.outputs[0])]
-    return nest(call, Family.RESHAPE, operands[:1], operands[1:])
+    return nest(call, Family.RESHAPE, led(lead, call.inputs[:1]), led(lead, call.outputs[:1]))
 
 
 def sampling(call: Call) -> Nest:
     """`out[n, c, y, x] = picture[n, c, grid[n, y, x]]`."""
-    operands = ["nc" + "." * (len(call.inputs[0]) - 2), "n" + "." * (len(call.inputs[1]) - 1)]
-    return nest(call, Family.REDUCTION, operands, ["nc" + "." * (len(call.outputs[0]) - 2)])
+    picture, grid = call.inputs
+    return nest(call, Family.REDUCTION, [*led("nc", [picture]), *led("n", [grid])], led("nc", call.outputs[:1]))
 
 
 POOLS = (
@@ -80,7 +109,7 @@ POOLS = (
     "replication_pad3d",
     "adaptive_max_pool3d",
 )
-RULES: Mapping[str, Rule] = {
+CONVOLUTION_RULES: Mapping[str, Rule] = {
     "convolution": convolution,
     **dict.fromkeys(POOLS, pooling),
     **dict.fromkeys(("pixel_shuffle", "pixel_unshuffle"), pooling),

@@ -1,11 +1,39 @@
-"""Gathers and scatters: the dim that is indexed stays whole, dims that only pass through may be split."""
+"""Ops that look up by index, embeddings among them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from jupyter_autotrain.parallel.graph.graph import Family
-from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, nest, replicated
+from jupyter_autotrain.parallel.graph.rules.nest import POOL, Call, Nest, Rule, alike, dots, letters, nest, replicated
+
+
+def embedding(call: Call) -> Nest:
+    """`out[..., d] = weight[index[...], d]`."""
+    rows = POOL[: len(call.inputs[1])]
+    return nest(call, Family.EMBEDDING, ["vd", rows], [rows + "d"])
+
+
+def bags(call: Call) -> Nest:
+    """`out[b, d] = sum (or mean, or max) over i of weight[index[b, i], d]`.
+
+    Inputs: the table, the indices, then offsets or weights per sample. Indices in rows (bags, most) split with the
+    bags; flat ones, cut by offsets, are whole everywhere, and each device looks up those of its bags. Rows of the table
+    are split for sums and means alone: the greatest of parts is no sum.
+    """
+    flat = len(call.inputs[1]) == 1
+    rest = [_of_bags(len(shape), flat=flat) for shape in call.inputs[1:]]
+    fixed = "v" if call.args.get("mode") == "max" else ""
+    return nest(call, Family.EMBEDDING, ["vd", *rest], ["bd", *dots(call.outputs[1:])], fixed=fixed)
+
+
+def _of_bags(rank: int, *, flat: bool) -> str:
+    return "." * rank if flat else "b."[:rank]
+
+
+EMBEDDING_RULES: Mapping[str, Rule] = {"embedding": embedding, "embedding_bag": bags}
 
 
 def index_select(call: Call) -> Nest:
@@ -21,7 +49,8 @@ def gather(call: Call) -> Nest:
     """`out[i, j] = x[i, index[i, j]]`: the indexed dim of x stays whole."""
     source, index = call.inputs[:2]
     (dim,) = call.dims("dim", len(source), (0,))
-    out = "".join(POOL[d] if d == dim or source[d] == index[d] else "." for d in range(len(source)))
+    uneven = np.flatnonzero(np.not_equal(source, index)).tolist()
+    out = letters(len(source), {*uneven} - {dim})
     return nest(call, Family.RESHAPE, [out[:dim] + "." + out[dim + 1 :], out], [out])
 
 
@@ -29,11 +58,10 @@ def scatter(call: Call) -> Nest:
     """`out[index[i, j], j] += x[i, j]`: only dims that are not scattered may be split."""
     rank = len(call.outputs[0])
     (dim,) = call.dims("dim", rank, (0,))
-    shapes = [shape for shape in (*call.inputs, *call.outputs) if len(shape) == rank]
-    sizes = [set(column) for column in zip(*shapes, strict=True)]
-    subscripts = "".join(POOL[d] if d != dim and len(sizes[d]) == 1 else "." for d in range(rank))
-    operands = [subscripts if len(s) == rank else "." * len(s) for s in call.inputs]
-    return nest(call, Family.RESHAPE, operands, [subscripts])
+    shapes = np.array([shape for shape in (*call.inputs, *call.outputs) if len(shape) == rank])
+    uneven = np.flatnonzero((shapes != shapes[0]).any(axis=0)).tolist()
+    subscripts = letters(rank, {dim, *uneven})
+    return nest(call, Family.RESHAPE, alike(subscripts, call.inputs), [subscripts])
 
 
 def advanced(call: Call) -> Nest:
@@ -41,9 +69,9 @@ def advanced(call: Call) -> Nest:
     source = call.inputs[0]
     out = call.outputs[0]
     places = call.args.get("indices")
-    given = [place is not None for place in places] if isinstance(places, Sequence) else []
-    count = sum(given)
-    if not count or not all(given[:count]) or len(call.inputs) != 1 + count:
+    given = list(places) if isinstance(places, Sequence) else []
+    count = len(given) - given.count(None)
+    if not count or None in given[:count] or len(call.inputs) != 1 + count:
         return replicated(call, Family.RESHAPE)
     passed = POOL[: len(source) - count]
     lead = POOL[len(passed) :][: len(out) - len(passed)]
@@ -51,7 +79,7 @@ def advanced(call: Call) -> Nest:
     return nest(call, Family.RESHAPE, ["." * count + passed, *operands], [lead + passed])
 
 
-RULES: Mapping[str, Rule] = {
+INDEXING_RULES: Mapping[str, Rule] = {
     "index_select": index_select,
     "gather": gather,
     **dict.fromkeys(("scatter", "scatter_add", "scatter_reduce", "index_add", "index_copy"), scatter),

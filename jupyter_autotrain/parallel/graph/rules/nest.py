@@ -1,8 +1,8 @@
-"""What a rule takes, a `Call`, and what it returns, a `Nest` built from einsum subscripts."""
+"""The `Call` that a rule takes, and the `Nest` that it returns, built from einsum subscripts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import gcd
 from typing import TypeAlias
@@ -86,9 +86,8 @@ def nest(
         for letter, size in zip(subscripts, shape, strict=True):
             if letter != ".":
                 sizes[letter] = gcd(sizes.get(letter, 0), size)
-    letters = list(sizes)
-    loops = tuple(_loop(letter, sizes[letter], fixed, mixed) for letter in letters)
-    index = {letter: position for position, letter in enumerate(letters)}
+    loops = tuple(_loop(letter, size, fixed, mixed) for letter, size in sizes.items())
+    index = {letter: position for position, letter in enumerate(sizes)}
     return Nest(family, loops, _places(inputs, index), _places(outputs, index))
 
 
@@ -101,6 +100,26 @@ def _places(operands: Sequence[str], index: Mapping[str, int]) -> tuple[Dims, ..
     return tuple(tuple(map(index.get, subscripts)) for subscripts in operands)
 
 
+def letters(rank: int, whole: Container[int] = ()) -> str:
+    """Return a letter for each dim of a tensor, and dots for those that stay whole."""
+    return "".join("." if dim in whole else POOL[dim] for dim in range(rank))
+
+
+def dots(shapes: Iterable[Shape]) -> list[str]:
+    """Return the subscripts of tensors that stay whole."""
+    return ["." * len(shape) for shape in shapes]
+
+
+def alike(subscripts: str, shapes: Iterable[Shape]) -> list[str]:
+    """Return these subscripts for all tensors of as many dims, and dots for the others."""
+    return [subscripts if len(shape) == len(subscripts) else "." * len(shape) for shape in shapes]
+
+
+def led(lead: str, shapes: Iterable[Shape]) -> list[str]:
+    """Return the same letters for the first dims of each tensor, and dots for the others."""
+    return [lead + "." * (len(shape) - len(lead)) for shape in shapes]
+
+
 def broadcast(shape: Shape, out: Shape, subscripts: str) -> str:
     """Subscripts of an operand of that shape broadcast into `out`, from those of `out`; stretched dims have no loop."""
     skip = len(out) - len(shape)
@@ -111,5 +130,5 @@ def broadcast(shape: Shape, out: Shape, subscripts: str) -> str:
 
 
 def replicated(call: Call, family: Family = Family.UNKNOWN) -> Nest:
-    """The nest of an op of which nothing may be split."""
-    return nest(call, family, ["." * len(s) for s in call.inputs], ["." * len(s) for s in call.outputs])
+    """Return the nest of an op of which nothing may be split."""
+    return nest(call, family, dots(call.inputs), dots(call.outputs))

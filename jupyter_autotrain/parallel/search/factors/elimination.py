@@ -36,7 +36,7 @@ LEAST = 1 << 14
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bucket:
-    """What was known of a variable when it was eliminated; `exact` unless its tables had to be minimised apart."""
+    """Tables that mentioned a variable when it was eliminated; `exact` unless its tables had to be minimised apart."""
 
     variable: Variable
     tables: tuple[CostTable, ...]
@@ -119,7 +119,7 @@ class _TableIndex:
 
     @property
     def tables(self) -> Iterable[CostTable]:
-        """What is left."""
+        """Tables that are left."""
         return self._live.values()
 
     def add(self, table: CostTable) -> None:
@@ -156,7 +156,7 @@ def sum_tables(tables: Sequence[CostTable], scope: tuple[Variable, ...], sizes: 
 
 
 def eliminate_variable(tables: Sequence[CostTable], v: Variable) -> CostTable:
-    """The least sum of `tables` over the values of `v`, some values at a time so that the work stays in cache."""
+    """Get the least sum of `tables` over the values of `v`, some values at a time so that the work stays in cache."""
     scope = tuple(dict.fromkeys(u for table in tables for u in table.scope if u != v))
     spread = [_broadcast_to(table, (v, *scope)) for table in tables]
     count, *sizes = np.broadcast_shapes(*(array.shape for array in spread))
@@ -175,7 +175,7 @@ def _least_sum(arrays: Sequence[Floats]) -> Floats:
 
 
 def _broadcast_to(table: CostTable, scope: tuple[Variable, ...]) -> Floats:
-    """The table's axes in the order of `scope`, length one where it does not depend on a variable."""
+    """Return the table's axes in the order of `scope`, length one where it does not depend on a variable."""
     place = {v: i for i, v in enumerate(table.scope)}
     axes = [place[v] for v in scope if v in place]
     shape = [table.values.shape[place[v]] if v in place else 1 for v in scope]

@@ -47,7 +47,7 @@ def _min_fill(request: _OrderRequest) -> tuple[Variable, ...]:
         fill = sum(len(others - near[u]) - 1 for u in others) // 2 if len(others) > 1 else 0
         return fill, len(others), v
 
-    heap = [rank(v) for v in near if v not in keep]
+    heap = list(map(rank, near.keys() - keep))
     heapq.heapify(heap)
     order: list[Variable] = []
     gone: set[Variable] = set()
@@ -60,12 +60,17 @@ def _min_fill(request: _OrderRequest) -> tuple[Variable, ...]:
             continue
         order.append(v)
         gone.add(v)
-        others = near.pop(v)
-        touched = set(others)
-        for u in others:
-            near[u] |= others - {u}
-            near[u].discard(v)
-            touched |= near[u] if len(others) > 1 else set()
-        for u in touched - keep - gone:
+        for u in _join_neighbours(near, v) - keep - gone:
             heapq.heappush(heap, rank(u))
     return tuple(order)
+
+
+def _join_neighbours(near: dict[Variable, set[Variable]], v: Variable) -> set[Variable]:
+    """Take a variable out, its neighbours a clique from then on; return whose rank may have changed."""
+    others = near.pop(v)
+    touched = set(others)
+    for u in others:
+        near[u] |= others - {u}
+        near[u].discard(v)
+        touched |= near[u] if len(others) > 1 else set()
+    return touched

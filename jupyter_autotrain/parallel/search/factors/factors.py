@@ -9,10 +9,10 @@ import numpy as np
 
 from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.activations import MODES
-from jupyter_autotrain.parallel.cost.edges import EdgeTable
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, mode_index
 from jupyter_autotrain.parallel.cost.ops import OpTable
+from jupyter_autotrain.parallel.cost.redistribution import EdgeTable
 from jupyter_autotrain.parallel.cost.states import StateSharding
 from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem
 
@@ -23,7 +23,7 @@ NO_RECOMPUTE = (Recompute.NONE,)
 
 @dataclass(frozen=True, slots=True)
 class LagrangianWeights:
-    """What seconds and bytes weigh in a table: the terms of the Lagrangian.
+    """Weights of seconds and bytes in a table: the terms of the Lagrangian.
 
     value = time_weight * (rounds * micro_s + step_s) + multiplier * (state_bytes + in_flight * act_bytes)
 
@@ -41,13 +41,13 @@ class LagrangianWeights:
     time_weight: complex = 1.0
 
     def micro_weight(self, model: CostModel) -> complex:
-        """What the seconds of one microbatch weigh."""
+        """Return what the seconds of one microbatch weigh."""
         return self.time_weight * (self.rounds or model.microbatches)
 
 
 @dataclass(frozen=True, slots=True)
 class CostBreakdown:
-    """What some ops cost one rank. `micro` is per microbatch, `step` once per step; bytes are held at the peak."""
+    """Costs of some ops for one rank. `micro` is per microbatch, `step` once per step; bytes are held at the peak."""
 
     compute_micro_s: float = 0.0
     communication_micro_s: float = 0.0
@@ -96,7 +96,7 @@ class CostBreakdown:
 
 @dataclass(frozen=True, slots=True)
 class OpChoice:
-    """What was decided for one op: row of its strategy table, how to keep its parameters, and its block's mode."""
+    """The choice for one op: row of its strategy table, how to keep its parameters, and its block's mode."""
 
     strategy: int
     state_sharding: StateSharding
@@ -145,7 +145,7 @@ def tables_of(model: CostModel, ops: Iterable[int], modes: Modes, weights: Lagra
 
 
 def problem_of(model: CostModel, check: Callable[[], None] | None = None) -> Problem:
-    """The whole graph as one problem, without recompute: op variables by id, state shardings behind them.
+    """Return the whole graph as one problem, without recompute: op variables by id, state shardings behind them.
 
     For graphs without repeated blocks, and as the form in which tests compare solvers. An op with one strategy is no
     variable. `check` is called for each op and may raise to stop.
@@ -170,7 +170,7 @@ def _factors_of(model: CostModel, op: int) -> Iterator[Factor]:
 
 
 def _factor(scope: tuple[int, ...], seconds: Floats, held: Floats) -> Factor:
-    """A factor over those of `scope` that have a choice."""
+    """Return a factor over those of `scope` that have a choice."""
     if 1 in seconds.shape:
         scope = tuple(v for v, size in zip(scope, seconds.shape, strict=True) if size > 1)
         return Factor(scope, seconds.squeeze(), held.squeeze())
@@ -190,7 +190,7 @@ def choices_of(
 
 
 def cost_breakdown_of(model: CostModel, chosen: Mapping[int, OpChoice], ops: Iterable[int]) -> CostBreakdown:
-    """What `ops` cost, with the edges into them; sources of edges must be among the chosen."""
+    """Return what `ops` cost, with the edges into them; sources of edges must be among the chosen."""
     total = np.zeros(len(fields(CostBreakdown)))
     for op in ops:
         total += _op_load(model, chosen[op], op)

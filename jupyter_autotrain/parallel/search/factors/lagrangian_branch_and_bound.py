@@ -59,7 +59,7 @@ class BoundedSolution:
 def minimise_bounded(
     problem: Problem, limit_bytes: float = inf, *, nodes: int = NODES, check: Callable[[], None] | None = None
 ) -> BoundedSolution:
-    """The best assignment with at most `limit_bytes`, and how good it is.
+    """Return the best assignment with at most `limit_bytes`, and how good it is.
 
     Raises:
         DoesNotFit: When nothing fits, with the least memory that would do.

@@ -21,7 +21,7 @@ Rank = tuple[float, float]
 
 
 def rank(seconds: float, held_bytes: float) -> Rank:
-    """The order in which plans are compared: by seconds, and of equally fast ones by bytes.
+    """Return the order in which plans are compared: by seconds, and of equally fast ones by bytes.
 
     A minimisation by seconds alone may return any of equally fast assignments; `exhaustive` returns the first by this
     order. Only the Lagrangian combines both: seconds + multiplier * bytes (see `lagrangian`).
@@ -59,7 +59,7 @@ class CostTable:
     values: Floats
 
     def at(self, chosen: Mapping[Variable, int], free: Variable) -> Floats:
-        """The row over `free`, everything else as chosen."""
+        """Return the row over `free`, everything else as chosen."""
         index = tuple(slice(None) if v == free else chosen[v] for v in self.scope)
         return np.asarray(self.values[index])
 

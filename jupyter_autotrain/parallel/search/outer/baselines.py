@@ -1,115 +1,104 @@
-"""Well-known plans, costed like any other: what is written by hand without a search.
-
-Each baseline is a restriction of strategies plus a few outer choices; within it the same solvers fill in the rest, so a
-baseline never costs more than it has to.
-"""
+"""Well-known plans, as an expert tries them: each with its best degrees, microbatches and recompute."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
+from operator import attrgetter
+from typing import Final
 
-import numpy as np
-
-from jupyter_autotrain.core.sizes import format_memory
-from jupyter_autotrain.parallel.arrays import Ints
-from jupyter_autotrain.parallel.cost.layout import NONE
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
-from jupyter_autotrain.parallel.cost.model import Restriction
-from jupyter_autotrain.parallel.cost.states import StateSharding
-from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
-from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
-from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.request.space import Candidate, batch_size, divisors, mesh_of, microbatch_limit
+from jupyter_autotrain.agent.sizes import format_memory
+from jupyter_autotrain.parallel.cost.memory import ZeroLevel
+from jupyter_autotrain.parallel.search.outer.layouts import Layout, Split
+from jupyter_autotrain.parallel.search.outer.uniform import HYBRID, UniformPlan, UniformPlans
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 
-TENSOR = 8  # devices of one chassis, the widest tensor split of Megatron-LM
+WORSE = 2  # numbers of microbatches that make a plan slower before more are given up
+TENSOR: Final = frozenset((Split.TENSOR, Split.SEQUENCE))
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A named family of plans; the first candidate that fits is taken."""
+    """A named family of uniform plans, of which the fastest that fits is taken; `split` are its inner axes."""
 
     name: str
-    candidates: Callable[[SearchContext], Iterator[Candidate]]
-    restriction: Restriction
-    zero: ZeroLevel
-    modes: tuple[Recompute, ...]
+    splits: frozenset[Split]
+    staged: bool
+    holds: Callable[[UniformPlan], bool]
 
 
-def _batch_loop(op: Op) -> int:
-    return next((i for i, loop in enumerate(op.loops) if loop.role is LoopRole.BATCH and loop.shardable), NONE)
+def _is_ddp(plan: UniformPlan) -> bool:
+    return plan.states.zero is ZeroLevel.NONE
 
 
-def data_only(op: Op, table: Ints) -> Ints:
-    """Every axis along the batch; ops without a batch are not split."""
-    rows = table[(table == _batch_loop(op)).all(axis=1)]
-    return rows if len(rows) else table[:1]
+def _is_fsdp(plan: UniformPlan) -> bool:
+    return plan.states.zero is ZeroLevel.PARAMETERS
 
 
-def megatron(op: Op, table: Ints) -> Ints:
-    """The last axis along features, heads, experts or nothing, the others along the batch (Shoeybi et al. 2019)."""
-    banned = [i for i, loop in enumerate(op.loops) if loop.role in {LoopRole.BATCH, LoopRole.SEQUENCE}]
-    fits = ~np.isin(table[:, -1], banned) if table.shape[1] else np.ones(len(table), dtype=bool)
-    rows = table[fits & (table[:, :-1] == _batch_loop(op)).all(axis=1)]
-    return rows if len(rows) else table[:1]
+def _is_megatron(plan: UniformPlan) -> bool:
+    return plan.layout.dimensions > 0 and plan.states.zero <= ZeroLevel.OPTIMIZER
 
 
-def all_baselines() -> tuple[Baseline, ...]:
-    """Pure data parallel, fully sharded, Megatron with tensor 8, Megatron 3-D."""
-    none = (Recompute.NONE,)
-    full = (Recompute.FULL,)
-    return (
-        Baseline("data parallel", _flat, data_only, ZeroLevel.NONE, none),
-        Baseline("fully sharded", _flat, data_only, ZeroLevel.PARAMETERS, none),
-        Baseline("megatron tensor 8", _tensor, megatron, ZeroLevel.NONE, none),
-        Baseline("megatron 3-D", _three_d, megatron, ZeroLevel.OPTIMIZER, none),
-        Baseline("megatron 3-D, recompute", _three_d, megatron, ZeroLevel.OPTIMIZER, full),
-    )
+BASELINES: Final = (
+    Baseline("DDP", frozenset((Split.NONE,)), False, _is_ddp),
+    Baseline("FSDP", frozenset((Split.NONE,)), False, _is_fsdp),
+    Baseline("HSDP", frozenset((Split.HYBRID,)), False, lambda plan: plan.states == HYBRID),
+    Baseline("FSDP + tensor", TENSOR, False, _is_fsdp),
+    Baseline("Megatron", TENSOR | {Split.NONE}, True, _is_megatron),
+)
 
 
-def price_baselines(context: SearchContext) -> Iterator[tuple[str, Outcome | None, str]]:
-    """Each baseline's name and plan, or why there is none: it does not apply, or does not fit."""
-    for baseline in all_baselines():
-        context.check_deadline()
-        yield baseline.name, *_price(context, baseline)
+def price_baselines(uniform: UniformPlans) -> Iterator[tuple[str, Outcome | None, str]]:
+    """Yield each baseline's name and plan, or why there is none: it does not apply, or does not fit."""
+    for baseline in BASELINES:
+        found = _Fastest(uniform, baseline)
+        for layout in sorted(_layouts(uniform, baseline), key=found.bound_s):
+            uniform.context.check_deadline()
+            found.look_at(layout)
+        yield baseline.name, uniform.outcome(found.best) if found.best else None, found.reason()
 
 
-def _price(context: SearchContext, baseline: Baseline) -> tuple[Outcome | None, str]:
-    if baseline.modes == (Recompute.FULL,) and context.chain is None:
-        return None, "the model has no repeated blocks to recompute"
-    settings = replace(context.settings, state_shardings=(StateSharding(baseline.zero),))
-    narrowed = replace(context, settings=settings, modes=baseline.modes, restriction=baseline.restriction)
-    reason = "the batch or the device count does not divide that way"
-    for candidate in baseline.candidates(context):
-        result = solve_candidate(narrowed, candidate)
-        if result.outcome:
-            return result.outcome, ""
-        if result.least_bytes < inf:
-            reason = f"needs {format_memory(result.least_bytes, up=True)} per device"
-    return None, reason
+def _layouts(uniform: UniformPlans, baseline: Baseline) -> list[Layout]:
+    every = list(uniform.layouts())
+    without = {Split.TENSOR} if any(layout.split is Split.SEQUENCE for layout in every) else set()
+    splits = baseline.splits - without  # sequence parallelism costs nothing beside tensor parallelism
+    return [layout for layout in every if layout.split in splits and (baseline.staged or layout.stages == 1)]
 
 
-def _flat(context: SearchContext) -> Iterator[Candidate]:
-    if batch_size(context.graph) % context.cluster.devices == 0:
-        yield Candidate(1, mesh_of((context.cluster.devices,) if context.cluster.devices > 1 else ()))
+@dataclass
+class _Fastest:
+    """The fastest plan of a family so far, and the least memory of those that do not fit."""
 
+    uniform: UniformPlans
+    baseline: Baseline
+    best: UniformPlan | None = None
+    least_bytes: float = inf
 
-def _tensor(context: SearchContext) -> Iterator[Candidate]:
-    devices = context.cluster.devices
-    if devices % TENSOR == 0 and batch_size(context.graph) % (devices // TENSOR) == 0:
-        yield Candidate(1, mesh_of(tuple(n for n in (devices // TENSOR, TENSOR) if n > 1)))
+    def bound_s(self, layout: Layout) -> float:
+        """Return the seconds of a layout's kernels alone, at least."""
+        return min(map(self.uniform.context.compute_bound_s, self.uniform.candidates(layout)), default=inf)
 
+    def look_at(self, layout: Layout) -> None:
+        """Price a layout's candidates by rising microbatches, until more of them have made it slower twice."""
+        worse = 0
+        for candidate in self.uniform.candidates(layout):
+            if worse == WORSE or (self.best and self.bound_s(layout) >= self.best.step_s):
+                return
+            held = list(filter(self.baseline.holds, self.uniform.priced(layout, candidate)))
+            self.least_bytes = min([self.least_bytes, *map(attrgetter("bytes"), held)])
+            fitting = sorted((plan for plan in held if plan.fits), key=attrgetter("step_s", "bytes"))
+            if fitting and (self.best is None or fitting[0].step_s < self.best.step_s):
+                self.best = fitting[0]
+            elif fitting:
+                worse += 1
 
-def _three_d(context: SearchContext) -> Iterator[Candidate]:
-    """Tensor 8, then the fewest stages that fit, data for the rest, microbatches of one sample per replica."""
-    devices = context.cluster.devices
-    batch = microbatch_limit(context.graph)
-    if devices % TENSOR or context.chain is None:
-        return
-    for stages in divisors(devices // TENSOR):
-        replicas = devices // TENSOR // stages
-        if stages > 1 and stages <= context.chain.run.count and batch % replicas == 0:
-            shape = tuple(n for n in (replicas, TENSOR) if n > 1)
-            yield Candidate(stages, mesh_of(shape), batch // replicas, Schedule.ONE_F_ONE_B)
+    def reason(self) -> str:
+        """Return why there is no plan; "" where there is one."""
+        if self.best:
+            return ""
+        if self.least_bytes < inf:
+            return f"needs {format_memory(self.least_bytes, up=True)} per device at least"
+        if self.baseline.splits == {Split.HYBRID} and len(self.uniform.context.cluster.levels) == 1:
+            return "needs more than one chassis"
+        return "the batch, the layers or the devices do not divide that way"

@@ -21,15 +21,17 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush, heapreplace
 from math import inf
 from operator import attrgetter
+from typing import TypeAlias
 
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan, Unknown
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.node import Incumbent, SearchNode, root_nodes
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome
 from jupyter_autotrain.parallel.search.stage.partition_solver import single_stage_outcome, solve_partitions
 from jupyter_autotrain.parallel.search.stage.unrolled_solver import solve_unrolled
 
+Part: TypeAlias = tuple[SearchContext, Sequence[Candidate]]
 COARSE_AXES = 2
 NEAR = 3  # numbers of stages whose best plan on few axes has its mesh refined before all others
 
@@ -49,6 +51,7 @@ class BranchAndBound:
         proof_s: Seconds for fine meshes that do not refine the best ones.
         deadline: When that ends, by the clock.
         multipliers: Lagrange multipliers of memory [s/byte], by the number of stages.
+        accepts: Whether a plan may be the answer.
     """
 
     context: SearchContext
@@ -61,38 +64,49 @@ class BranchAndBound:
     proof_s: float = inf
     deadline: float = inf
     multipliers: dict[int, float] = field(default_factory=dict)
+    accepts: Callable[[Outcome], bool] = lambda _: True
 
     @property
     def cutoff_s(self) -> float:
         """Seconds to beat."""
         return self.best.step_s if self.best else inf
 
-    def update_incumbent(self, outcome: Outcome) -> None:
-        """Record a plan that fits; the incumbent is the first by rank."""
+    def update_incumbent(self, outcome: Outcome) -> bool:
+        """Record a plan that fits, and return whether it may be the answer; the incumbent is the first by rank."""
+        if not self.accepts(outcome):
+            return False
         self.outcomes.append(outcome)
         if self.best is None or outcome.rank < self.best.rank:
             self.best = outcome
+        return True
 
     def run(self, candidates: Iterable[Candidate]) -> None:
+        """Search the candidates of the whole context; see `run_parts`."""
+        self.run_parts([(self.context, list(candidates))])
+
+    def run_parts(self, parts: Sequence[Part]) -> None:
         """Expand nodes until none can win: few axes first, then finer meshes of the best, then all others.
 
         What is never expanded keeps its bound, also when this is interrupted.
+
+        Args:
+            parts: Contexts, each narrowed or whole, with candidates to search in it.
 
         Raises:
             OutOfTime: The time is spent.
         """
         self.bound_s = inf
-        remaining = list(candidates)
+        remaining = list(dict.fromkeys(c for _, candidates in parts for c in candidates))
         queue = list[SearchNode]()
         try:
             for select in (_few_axes, self._refinements, self._remaining):
                 selected = select(remaining)
-                queue = root_nodes(self.context, selected)
+                queue = list(_nodes(parts, selected))
                 remaining = [c for c in remaining if c not in selected]
                 heapify(queue)
                 while node := self._next_ready(queue):
                     multiplier = self.multipliers.get(node.stages, 0.0)
-                    self._record(node, solve_candidate(self.context, node.members[0], self.cutoff_s, multiplier))
+                    self._record(node, solve_candidate(node.context, node.members[0], self.cutoff_s, multiplier))
                     heappop(queue)
         finally:
             open_bounds_s = [node.bound_s for node in queue]
@@ -124,7 +138,7 @@ class BranchAndBound:
         heapreplace(queue, children[0])
 
     def _refinements(self, candidates: Sequence[Candidate]) -> frozenset[Candidate]:
-        """Those whose mesh refines that of the best for some number of stages, all else equal."""
+        """Return those whose mesh refines that of the best for some number of stages, all else equal."""
         by_stages: dict[int, Candidate] = {}
         for outcome in alternatives(self.outcomes, len(self.outcomes)):
             by_stages.setdefault(outcome.candidate.stages, outcome.candidate)
@@ -139,7 +153,7 @@ class BranchAndBound:
         return frozenset(candidates)
 
     def _children(self, node: SearchNode) -> list[SearchNode]:
-        """What is left of a node under one bound more, or of its halves, best bound first."""
+        """Return what is left of a node under one bound more, or of its halves, best bound first."""
         children = node.children(Incumbent(self.cutoff_s, self.multipliers.get(node.stages, 0.0)))
         for child in children:
             if child.multiplier:
@@ -157,6 +171,11 @@ class BranchAndBound:
         self.update_incumbent(result.outcome)
 
 
+def _nodes(parts: Sequence[Part], selected: frozenset[Candidate]) -> Iterator[SearchNode]:
+    for context, candidates in parts:
+        yield from root_nodes(context, [c for c in candidates if c in selected])
+
+
 def _few_axes(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
     return frozenset(c for c in candidates if len(c.mesh.shape) <= COARSE_AXES)
 
@@ -164,7 +183,7 @@ def _few_axes(candidates: Iterable[Candidate]) -> frozenset[Candidate]:
 def solve_candidate(
     context: SearchContext, candidate: Candidate, cutoff_s: float = inf, multiplier: float = 0.0
 ) -> CandidateResult:
-    """The best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
+    """Return the best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
     model = context.models(candidate)[0]
     limits = context.limits(candidate)
     if context.restriction and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
@@ -176,7 +195,7 @@ def solve_candidate(
         if candidate.stages > 1:
             outcome = solve_partitions(pipeline, cutoff_s, multiplier)
         else:
-            outcome = single_stage_outcome(pipeline, pipeline.full_chain.minimise(limits[0], cutoff_s, multiplier))
+            outcome = single_stage_outcome(pipeline, pipeline.full_chain().minimise(limits[0], cutoff_s, multiplier))
     except Unknown as found:
         return CandidateResult(None, pipeline.bound_within_s(multiplier), found.least_bytes)
     except NoPlan as found:
@@ -185,7 +204,7 @@ def solve_candidate(
 
 
 def alternatives(outcomes: Sequence[Outcome], count: int) -> Iterator[Outcome]:
-    """The fastest outcomes, one per set of outer choices."""
+    """Yield the fastest outcomes, one per set of outer choices."""
     listed: set[Candidate] = set()
     for outcome in sorted(outcomes, key=attrgetter("rank")):
         if outcome.candidate not in listed and len(listed) < count:

@@ -1,4 +1,4 @@
-"""What is searched, and the cost models of its candidates."""
+"""The space of a search, and the cost models of its candidates."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
@@ -33,7 +33,7 @@ class _ComputeKey:
 
 @dataclass(frozen=True)
 class SearchContext:
-    """What is searched: a graph on a cluster under limits.
+    """The space of a search: a graph on a cluster under limits.
 
     Attributes:
         graph: The model.
@@ -64,7 +64,7 @@ class SearchContext:
     most_multipliers: int = MULTIPLIERS
 
     def devices(self, candidate: Candidate) -> list[Device]:
-        """The device that each stage must suit."""
+        """Return the device that each stage must suit."""
         size = candidate.mesh.devices
         return [self.cluster.slowest(i * size, (i + 1) * size) for i in range(candidate.stages)]
 
@@ -86,7 +86,7 @@ class SearchContext:
         return self.cache.recent(CostModel, key, make)
 
     def for_cluster(self, part: ClusterSpec) -> SearchContext:
-        """The same on a part of the cluster."""
+        """Return the same on a part of the cluster."""
         bound = compute_lower_bound(self.graph, part, self.settings.efficiency)
         return replace(self, cluster=part, compute_lower_bound=bound)
 
@@ -98,7 +98,7 @@ class SearchContext:
         return micro_s / candidate.stages * candidate.rounds
 
     def pipeline(self, candidate: Candidate, microbatches: int = 0) -> PipelineProblem:
-        """A candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
+        """Return a candidate as a pipeline to solve; costed for fewer microbatches than it has, to bound."""
         chain = self.chain
         counted = replace(candidate, microbatches=microbatches or candidate.microbatches)
         assert chain is not None

@@ -17,22 +17,31 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
+from operator import attrgetter, itemgetter
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.subset import SMALL, subsets
 from jupyter_autotrain.parallel.cost.compute_lower_bound import DeviceCountBound, device_count_bound
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
+from jupyter_autotrain.parallel.search.outer.executed import (
+    executed_parts,
+    first_executed,
+    is_searched_so,
+    uniform_plans,
+)
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
-from jupyter_autotrain.parallel.search.request.request import Method, Mode, SearchRequest
-from jupyter_autotrain.parallel.search.request.space import (
+from jupyter_autotrain.parallel.search.request.request import (
     MOST_CHUNKS,
     Candidate,
+    Method,
+    Mode,
+    SearchRequest,
     batch_size,
     candidates,
-    divisors,
     microbatch_limit,
+    stage_counts,
 )
 
 NEAR = 1.25  # how much slower a plan of the heuristic search may be for its part to be searched to the end
@@ -67,7 +76,10 @@ class DeviceSubsetSearch:
 
     @classmethod
     def of(cls, search_run: SearchRun, began: float) -> DeviceSubsetSearch:
-        """What follows a search that began then: at most the time since, or `LEAST_TIME_S` unless it is heuristic."""
+        """Prepare the search that follows another.
+
+        It takes at most as long as that did, or `LEAST_TIME_S` unless it is heuristic.
+        """
         search = search_run.search
         request = search_run.request
         chain = search_run.search.context.chain
@@ -91,18 +103,19 @@ class DeviceSubsetSearch:
                 self._search_subset(part)
 
     def _is_open(self) -> bool:
-        """Whether devices may stay idle; with effort < 1 only if a feasible plan exists."""
+        """Return whether devices may stay idle; with effort < 1 only if a feasible plan exists."""
         request = self.request
         full_search = self.full_search
         searched = (
             request.mode in {Mode.AUTO_PARALLEL, Mode.HYBRID_PARALLEL} and request.search is not Method.EXHAUSTIVE
         )
         open_counts = searched and not request.space.all_devices and request.pins.mesh is None
-        return open_counts and full_search.complete and (full_search.best is not None or request.limits.effort >= 1)
+        is_worth_it = full_search.best is not None or request.limits.effort >= 1 or is_searched_so(request)
+        return open_counts and full_search.complete and is_worth_it
 
     @property
     def _most_parts(self) -> int | None:
-        """How many parts to search; with effort < 1 at most one, on few devices that do not divide the batch."""
+        """Number of parts to search; with effort < 1 at most one, on few devices that do not divide the batch."""
         context = self.full_search.context
         if self.request.limits.effort >= 1:
             return None
@@ -115,11 +128,18 @@ class DeviceSubsetSearch:
         context = self.full_search.context
         ranked = []
         for part in subsets(context.cluster, batch_size(context.graph)):
-            counts = [p for p in self.request.space.stages or divisors(part.devices) if part.devices % p == 0]
-            stages = [p for p in counts if p <= max(1, self.blocks)]
+            stages = stage_counts(part.devices, self.request.space, self.blocks)
             least_s = bound.least_s(part, stages, max(1, microbatch_limit(context.graph)), MOST_CHUNKS)
             ranked.append((len(part.kinds), least_s, part))
-        return [(least_s, part) for _, least_s, part in sorted(ranked, key=lambda row: row[:2])]
+        ranked.sort(key=itemgetter(0, 1))
+        return [(least_s, part) for _, least_s, part in ranked]
+
+    def nearly_as_fast(self, most_s: float, devices: int) -> list[ClusterSpec]:
+        """Return parts with fewer devices that may do a step in `most_s`, those with the fewest first."""
+        if not self._is_open():
+            return []
+        found = [part for least_s, part in self._promising() if least_s <= most_s and part.devices < devices]
+        return sorted(found, key=attrgetter("devices"))
 
     def _device_count_bound(self) -> DeviceCountBound:
         context = self.full_search.context
@@ -131,8 +151,13 @@ class DeviceSubsetSearch:
 
     def _search_subset(self, part: ClusterSpec) -> None:
         context, found = self._subset_context(part)
-        if not found:
-            return
+        if is_searched_so(self.request):
+            self._search_to_end(context, found)
+        elif found:
+            self._search_by_steps(context, found)
+
+    def _search_by_steps(self, context: SearchContext, found: list[Candidate]) -> None:
+        """To the end only where the heuristic search finds a plan that is near enough."""
         heuristic = BranchAndBound(context, clock=self.full_search.clock)
         heuristic_search(heuristic, found, self.request.limits.effort)
         self.least_bytes = min(self.least_bytes, heuristic.least_bytes)
@@ -145,8 +170,18 @@ class DeviceSubsetSearch:
     def _search_to_end(self, context: SearchContext, found: list[Candidate]) -> None:
         """To the end, for what is faster than the best so far."""
         full = self.full_search
-        search = BranchAndBound(context, best=self.best.best, clock=full.clock, proof_s=full.proof_s)
-        search.run(found)
+        search = BranchAndBound(
+            context, best=self.best.best, clock=full.clock, proof_s=full.proof_s, accepts=full.accepts
+        )
+        if is_searched_so(self.request):
+            uniform = uniform_plans(self.request, context, self.request.space)
+            if self.request.search is Method.DYNAMIC_PROGRAMMING:
+                search.run_parts(list(executed_parts(uniform)))
+            else:
+                first_executed(search, uniform)
+            self.least_bytes = min(self.least_bytes, search.least_bytes)
+        else:
+            search.run(found)
         self.bound_s = min(self.bound_s, search.bound_s)
         if self.best.context is context:
             self.best = replace(self.best, bound_s=search.bound_s)  # the heuristic search has the same candidates

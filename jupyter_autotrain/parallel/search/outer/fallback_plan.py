@@ -17,12 +17,12 @@ from math import inf
 
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
-from jupyter_autotrain.parallel.graph.graph import Op
-from jupyter_autotrain.parallel.search.outer.baselines import data_only
+from jupyter_autotrain.parallel.graph.graph import LoopRole, Op
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, solve_candidate
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.outer.layouts import loop_of
+from jupyter_autotrain.parallel.search.request.request import Candidate
 
 
 def find_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
@@ -44,6 +44,12 @@ def _data_parallel(search: BranchAndBound, context: SearchContext, candidates: S
         if result.outcome:
             search.update_incumbent(result.outcome)
             return
+
+
+def data_only(op: Op, table: Ints) -> Ints:
+    """Return the rows that split along the batch on every axis; the first where an op has none."""
+    rows = table[(table == loop_of(op, LoopRole.BATCH)).all(axis=1)]
+    return rows if len(rows) else table[:1]
 
 
 def _along_batch(context: SearchContext) -> Restriction:

@@ -29,7 +29,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, solve_candidate
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.local_search import MeshSolution, best_mesh, initial_meshes, refine_mesh
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partitions
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
@@ -44,7 +44,7 @@ BOUND_LEVELS = 2  # bounds after that of the kernels alone
 
 
 class PipelineConfig(NamedTuple):
-    """How the layers are pipelined."""
+    """The way in which layers are pipelined."""
 
     stages: int
     schedule: Schedule
@@ -116,15 +116,15 @@ class _Heuristic:
         return cls(search, replace(search.context, most_multipliers=MULTIPLIERS), configs, WORK * effort)
 
     def first_feasible(self) -> Outcome | None:
-        """The first plan that fits, by rising bound."""
+        """Return the first plan that fits, by rising bound."""
         plans = (self.solve(config, microbatches) for config, microbatches in self._by_bound())
         return next((outcome for outcome in plans if outcome), None)
 
     def is_slow(self, outcome: Outcome) -> bool:
-        """Whether memory slows a plan."""
+        """Return whether memory slows a plan."""
         fine = FINE if outcome.candidate.stages == 1 else FINE_STAGED
         pipeline = self._pipeline(_config_of(outcome.candidate), outcome.candidate.microbatches)
-        return outcome.step_s > fine * pipeline.bound_s
+        return outcome.step_s > fine * pipeline.bound_s()
 
     def refine_mesh(self, outcome: Outcome) -> None:
         """Refine the mesh of a plan."""
@@ -148,9 +148,9 @@ class _Heuristic:
                         self._descend_microbatches(other)
 
     def _may_win(self, config: PipelineConfig, microbatches: int) -> bool:
-        """Whether a configuration may beat the best by its bound on the mesh that local search would start from."""
+        """Get whether a configuration may beat the best by its bound on the mesh that local search would start from."""
         start, *_ = initial_meshes(self.context, self.candidates_by_config[config][microbatches])
-        return self.context.pipeline(start).without_redistribution_bound_s < self._best.step_s
+        return self.context.pipeline(start).without_redistribution_bound_s() < self._best.step_s
 
     @property
     def _best(self) -> Outcome:
@@ -158,7 +158,7 @@ class _Heuristic:
         return self.search.best
 
     def _extreme_chunks(self, stages: int) -> list[PipelineConfig]:
-        """Of the schedules for so many stages, those with the fewest and the most chunks."""
+        """Return of the schedules for so many stages, those with the fewest and the most chunks."""
         configs = [config for config in self.candidates_by_config if config.stages == stages]
         configs.sort(key=lambda config: config.chunks)
         return configs[:1] + configs[1:][-1:]
@@ -171,7 +171,7 @@ class _Heuristic:
         for way in (counts[start + 1 :], counts[:start][::-1]):
             worse = 0
             for microbatches in way:
-                if self._pipeline(config, microbatches).bound_s >= self._best.step_s:
+                if self._pipeline(config, microbatches).bound_s() >= self._best.step_s:
                     continue
                 other = self.solve(config, microbatches)
                 worse = 0 if other and other is self._best else worse + 1
@@ -179,7 +179,7 @@ class _Heuristic:
                     break
 
     def solve(self, config: PipelineConfig, microbatches: int) -> Outcome | None:
-        """The outcome of a configuration, if it fits and may beat the best; None as well when the work is spent."""
+        """Get the outcome of a configuration, if it fits and may beat the best; None as well when the work is spent."""
         key = (config, microbatches)
         known = key in self.results or microbatches < self.least_microbatches.get(config, 0.0)
         if not known and (self.search.best is None or self.work > 0):
@@ -192,7 +192,7 @@ class _Heuristic:
     def _complete(self, pipeline: PipelineProblem) -> Outcome | None:
         search = self.search
         c = pipeline.candidate
-        if pipeline.bound_s >= search.cutoff_s:
+        if pipeline.bound_s() >= search.cutoff_s:
             return None
         try:
             multiplier = search.multipliers.get(c.stages) or max(search.multipliers.values(), default=0.0)
@@ -216,7 +216,7 @@ class _Heuristic:
         return self.context.pipeline(next(c for c in mesh_candidates if c.mesh.shape == shape))
 
     def _by_bound(self) -> Iterator[tuple[PipelineConfig, int]]:
-        """Configurations by rising bound, refined only as far as the order needs it; then fewest pieces."""
+        """Yield configurations by rising bound, refined only as far as the order needs it; then fewest pieces."""
         queue = [self._entry(index, c) for index, c in enumerate(self._mesh_candidates())]
         heapify(queue)
         while queue:
@@ -238,9 +238,9 @@ class _Heuristic:
         return _QueueEntry(self.context.compute_bound_s(candidate), pieces, index, candidate)
 
     def _refined(self, entry: _QueueEntry) -> _QueueEntry:
-        """The entry under one bound more: without redistribution, for one microbatch at first."""
+        """Return the entry under one bound more: without redistribution, for one microbatch at first."""
         counted = 1 if entry.level == 0 else entry.candidate.microbatches
-        bound_s = self.context.pipeline(entry.candidate, counted).without_redistribution_bound_s
+        bound_s = self.context.pipeline(entry.candidate, counted).without_redistribution_bound_s()
         return replace(entry, bound_s=max(entry.bound_s, bound_s), level=entry.level + 1)
 
 

@@ -21,12 +21,13 @@ import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from operator import attrgetter
 
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.model import Restriction
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.request.space import Candidate, mesh_of
+from jupyter_autotrain.parallel.search.request.request import Candidate, mesh_of
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 CUTS = 2  # axes of two that are cut at the end
@@ -41,11 +42,10 @@ class MeshSolution:
     seconds: float
     pipeline: PipelineProblem
 
-    @property
-    def loops(self) -> Mapping[int, tuple[int, ...]]:
-        """What each op splits along each axis; of equal ops, the first."""
+    def splits(self) -> Mapping[int, tuple[int, ...]]:
+        """Return what each op splits along each axis, as a row of its table; of equal ops, that of the first."""
         model = self.pipeline.models[0]
-        full_chain = self.pipeline.full_chain
+        full_chain = self.pipeline.full_chain()
         found = {}
         for piece in full_chain.solve(full_chain.weights(0.0)).point.assignment.pieces:
             for op, choice in piece.choices.items():
@@ -55,31 +55,32 @@ class MeshSolution:
 
 
 def initial_meshes(context: SearchContext, candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Of candidates that differ in their mesh only: where to start, best guess first."""
+    """Return of candidates that differ in their mesh only: where to start, best guess first."""
     devices = candidates[0].mesh.devices
     inner = math.gcd(devices, context.cluster.levels[0].size)
-    guesses = [_above_one(devices // inner, inner), _above_one(inner, devices // inner)]
+    guesses = [mesh_of((devices // inner, inner)).shape, mesh_of((inner, devices // inner)).shape]
     guessed = [c for shape in guesses for c in candidates if c.mesh.shape == shape]
     return guessed + sorted(candidates, key=lambda c: len(c.mesh.shape))
 
 
 def best_mesh(context: SearchContext, candidates: Sequence[Candidate]) -> MeshSolution:
-    """The best mesh found among candidates that differ in their mesh only; of two axes at most where such are open."""
+    """Return the best mesh of candidates that differ in their mesh only; of two axes at most where such are open."""
     fewest = max(2, min(len(c.mesh.shape) for c in candidates))
     shapes = frozenset(c.mesh.shape for c in candidates if len(c.mesh.shape) <= fewest)
     local_search = _LocalSearch(context, candidates[0], shapes)
     for start in initial_meshes(context, candidates):
         local_search.descend(start.mesh.shape)
-    return min(local_search.solved.values(), key=_seconds)
+    return min(local_search.solved.values(), key=attrgetter("seconds"))
 
 
 def refine_mesh(
     context: SearchContext, coarse: MeshSolution, candidate: Candidate, shapes: Collection[tuple[int, ...]]
 ) -> MeshSolution | None:
-    """The best of a few meshes that cut an axis of two, of those that are open; None where none is faster."""
+    """Return the best of a few meshes that cut an axis of two, of those that are open; None where none is faster."""
     opened = (shape for shape in _cuts(coarse.shape) if shape in shapes)
     cut = [solve_mesh(context, candidate, shape, coarse) for shape in islice(opened, CUTS)]
-    return min((solved for solved in cut if solved.seconds < coarse.seconds), key=_seconds, default=None)
+    best = min(cut, key=attrgetter("seconds"), default=coarse)
+    return best if best.seconds < coarse.seconds else None
 
 
 @dataclass
@@ -115,14 +116,14 @@ class _LocalSearch:
 
 
 def _neighbours(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """A prime factor moved from one axis of two to the other."""
+    """Yield a prime factor moved from one axis of two to the other."""
     if len(shape) > 2:
         return
     outer, inner = (*shape, 1, 1)[:2]
     for factor in sorted(set(prime_factors(inner))):
-        yield _above_one(outer * factor, inner // factor)
+        yield mesh_of((outer * factor, inner // factor)).shape
     for factor in sorted(set(prime_factors(outer))):
-        yield _above_one(outer // factor, inner * factor)
+        yield mesh_of((outer // factor, inner * factor)).shape
 
 
 def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
@@ -138,22 +139,19 @@ def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
                     yield *shape[:index], left, size // left, *shape[index + 1 :]
 
 
-def _above_one(*sizes: int) -> tuple[int, ...]:
-    return tuple(size for size in sizes if size > 1)
-
-
 def solve_mesh(
     context: SearchContext, template: Candidate, shape: tuple[int, ...], coarse: MeshSolution | None = None
 ) -> MeshSolution:
-    """The least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
+    """Return the least time on a mesh; with a coarse solution, the axes that were not cut keep its choices."""
     candidate = replace(template, mesh=mesh_of(shape))
     narrowed = replace(context, restriction=_keep(coarse, shape)) if coarse and len(coarse.shape) > 1 else context
     pipeline = narrowed.pipeline(candidate)
-    return MeshSolution(shape, pipeline.full_chain.path(pipeline.full_chain.weights(0.0))[0], pipeline)
+    full_chain = pipeline.full_chain()
+    return MeshSolution(shape, full_chain.path(full_chain.weights(0.0)).value, pipeline)
 
 
 def _keep(coarse: MeshSolution, shape: tuple[int, ...]) -> Restriction:
-    loops = coarse.loops
+    loops = coarse.splits()
     first = shape[0] == coarse.shape[0]  # else the first axis was cut
     kept_now, kept_before = (0, 0) if first else (2, 1)
 
@@ -164,10 +162,6 @@ def _keep(coarse: MeshSolution, shape: tuple[int, ...]) -> Restriction:
         return kept if len(kept) else table
 
     return restrict
-
-
-def _seconds(solved: MeshSolution) -> float:
-    return solved.seconds
 
 
 def prime_factors(number: int) -> list[int]:

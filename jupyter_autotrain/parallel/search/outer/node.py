@@ -23,7 +23,7 @@ from itertools import groupby
 from math import gcd, inf
 
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 
 MULTIPLIER_FACTORS = (1.0, 2.5, 0.4)  # tried on the first multiplier
@@ -68,7 +68,7 @@ class SearchNode:
 
     @property
     def is_ready(self) -> bool:
-        """Whether all bounds were tried on its only candidate."""
+        """True once all bounds were tried on its only candidate."""
         return len(self.members) == 1 and self.tried == (len(_BOUNDS) if self.context.chain else 0)
 
     @property
@@ -82,12 +82,12 @@ class SearchNode:
         return self.members[0].stages
 
     def children(self, incumbent: Incumbent) -> list[SearchNode]:
-        """This node without the members that computing alone rules out; with one bound more, or in halves."""
+        """Return this node without the members that computing alone rules out; with one bound more, or in halves."""
         open_members = tuple(c for c in self.members if self.context.compute_bound_s(c) < incumbent.cutoff_s)
         if len(open_members) < len(self.members):
             return [self._part(open_members)] if open_members else []
         if self.tried < self._worth_trying:
-            bound = _BOUNDS[self.tried](self.pipeline, incumbent)
+            bound = _BOUNDS[self.tried](self.pipeline(), incumbent)
             best_s = max(self.bound_s, bound.seconds)
             return [replace(self, bound_s=best_s, tried=self.tried + 1, multiplier=bound.multiplier)]
         return [self._part(members) for members in self._halves()]
@@ -99,9 +99,8 @@ class SearchNode:
             return len(_BOUNDS)
         return len(_SHARED) if self.relaxed[0] == self.members[0].microbatches else 0
 
-    @property
     def pipeline(self) -> PipelineProblem:
-        """A relaxation of all members."""
+        """Return a relaxation of all members."""
         return self.context.pipeline(min(self.members, key=_stretch), self.relaxed[0])
 
     def _part(self, members: tuple[Candidate, ...]) -> SearchNode:
@@ -135,7 +134,7 @@ def _stretch(candidate: Candidate) -> float:
 def _bound_within(pipeline: PipelineProblem, incumbent: Incumbent) -> NodeBound:
     """At a similar candidate's multiplier if there is one, else its own; then at `MULTIPLIER_FACTORS` times that."""
     best = NodeBound(0.0)
-    first = incumbent.multiplier or pipeline.multiplier
+    first = incumbent.multiplier or pipeline.multiplier()
     for factor in MULTIPLIER_FACTORS if pipeline.candidate.stages > 1 else ():
         bound_s = pipeline.bound_within_s(first * factor)
         if bound_s > best.seconds:
@@ -147,12 +146,12 @@ def _bound_within(pipeline: PipelineProblem, incumbent: Incumbent) -> NodeBound:
 
 # The cheapest first; those that hold for several candidates come before those of one.
 _SHARED: tuple[Callable[[PipelineProblem, Incumbent], NodeBound], ...] = (
-    lambda pipeline, _: NodeBound(pipeline.without_redistribution_bound_s),
-    lambda pipeline, _: NodeBound(pipeline.blocks_bound_s),
+    lambda pipeline, _: NodeBound(pipeline.without_redistribution_bound_s()),
+    lambda pipeline, _: NodeBound(pipeline.blocks_bound_s()),
 )
 _BOUNDS = (
     *_SHARED,
-    lambda pipeline, _: NodeBound(pipeline.bound_s),
-    lambda pipeline, _: NodeBound(pipeline.partition_bound_s),
+    lambda pipeline, _: NodeBound(pipeline.bound_s()),
+    lambda pipeline, _: NodeBound(pipeline.partition_bound_s()),
     _bound_within,
 )

@@ -14,20 +14,34 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
-from jupyter_autotrain.parallel.search.outer.baselines import all_baselines, data_only, price_baselines
-from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
+from jupyter_autotrain.parallel.search.outer.baselines import BASELINES, price_baselines
+from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, Part
 from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
-from jupyter_autotrain.parallel.search.outer.fallback_plan import find_fallback_plan
+from jupyter_autotrain.parallel.search.outer.executed import (
+    executed_parts,
+    first_executed,
+    is_searched_so,
+    runs,
+    uniform_plans,
+)
+from jupyter_autotrain.parallel.search.outer.fallback_plan import data_only, find_fallback_plan
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
+from jupyter_autotrain.parallel.search.outer.uniform import UniformPlans
 from jupyter_autotrain.parallel.search.request.pins import check_pins, restriction_of, uniform_runs
-from jupyter_autotrain.parallel.search.request.request import Method, Mode, SearchRequest
-from jupyter_autotrain.parallel.search.request.space import Candidate, Pins, StrategySpace, candidates
-from jupyter_autotrain.parallel.search.solution import Alternative, Solution, cost_of, solution_of
+from jupyter_autotrain.parallel.search.request.request import (
+    Candidate,
+    Method,
+    Mode,
+    Pins,
+    SearchRequest,
+    StrategySpace,
+    candidates,
+)
+from jupyter_autotrain.parallel.search.solution import Alternative, judged
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 from jupyter_autotrain.parallel.search.stage.unrolled_solver import exhaustive_outcome
 
-SHOWN = 8  # alternatives kept in a solution
 AT_ONCE_OPS = 2_000  # ops without layers from which a first plan comes before all else
 HUGE_OPS = 20_000  # ops from which a search without a time limit gets one
 HUGE_TIME_S = 60.0
@@ -64,7 +78,20 @@ class SearchRun:
         blocks = context.chain.run.count if context.chain else 1
         proof_s = inf if request.limits.proof_s is None else request.limits.proof_s
         search = BranchAndBound(context, clock=clock, proof_s=proof_s)
+        if is_searched_so(request):
+            search.accepts = runs
         return cls(request, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
+
+    def parts(self) -> list[Part]:
+        """Return what is searched: plans that run, where the request is for one, else all."""
+        if is_searched_so(self.request):
+            return list(executed_parts(uniform_plans(self.request, self.search.context, self.space)))
+        return [(self.search.context, self.candidates)]
+
+    def uniform_plans(self) -> UniformPlans:
+        """Return the uniform plans that may be the answer, whatever the time."""
+        context = replace(self.search.context, check_deadline=lambda: None)
+        return uniform_plans(self.request, context, self.space)
 
     def first_plans(self) -> None:
         """Incumbents of branch and bound: the fallback of huge graphs, baselines, the heuristic search.
@@ -78,10 +105,13 @@ class SearchRun:
         context = self.search.context
         method = self.request.search
         is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
+        if is_searched_so(self.request):
+            first_executed(search, uniform_plans(self.request, context, self.space), at_once=is_huge)
+            self._evaluate_baselines()
+            return
         if is_huge and method is not Method.EXHAUSTIVE:
             find_fallback_plan(search, self.candidates)
-        if self.request.baselines and self.request.mode is Mode.AUTO_PARALLEL:
-            self._evaluate_baselines()
+        self._evaluate_baselines()
         if method is Method.EXHAUSTIVE:
             self._exhaust()
         elif method is Method.RECURSIVE_PROGRAMMING or (context.chain and search.best is None):
@@ -98,11 +128,11 @@ class SearchRun:
 
     def _evaluate_baselines(self) -> None:
         context = self.search.context
-        self.baselines |= {b.name: Alternative(b.name, None, False, NOT_EVALUATED) for b in all_baselines()}
-        for name, outcome, reason in price_baselines(context):
-            cost = cost_of(outcome) if outcome else None
-            what = str(outcome.candidate) if outcome else name
-            self.baselines[name] = Alternative(what, cost, outcome is not None, reason, outcome)
+        if not self.request.baselines or self.request.mode is not Mode.AUTO_PARALLEL:
+            return
+        self.baselines |= {b.name: Alternative(b.name, None, False, NOT_EVALUATED) for b in BASELINES}
+        for name, outcome, reason in price_baselines(UniformPlans(context, self.space)):
+            self.baselines[name] = judged(outcome) if outcome else Alternative(name, None, False, reason)
             if outcome and _is_inside(outcome, self.space, context):
                 self.search.update_incumbent(outcome)
 
@@ -114,6 +144,8 @@ class SearchRun:
         """
         search = self.search
         search.complete = False
+        if search.best is None and is_searched_so(self.request):
+            first_executed(search, self.uniform_plans(), at_once=True)
         baselines_only = search.bound_s == inf and search.context.chain is not None
         if search.best is None or baselines_only:
             find_fallback_plan(search, self.candidates)
@@ -126,23 +158,9 @@ class SearchRun:
         if search.bound_s == inf:
             search.bound_s = min((search.context.compute_bound_s(c) for c in self.candidates), default=inf)
 
-    def solution(self) -> Solution:
-        """The best plan, its lower bound and the alternatives."""
-        search = self.search
-        best = self.search.best
-        assert best is not None
-        shown = alternatives(search.outcomes, SHOWN)
-        return replace(
-            solution_of(best, min(search.bound_s, best.step_s)),
-            limit_bytes=max(search.context.limits(best.candidate)),
-            candidates=tuple(Alternative(str(o.candidate), cost_of(o), True, "", o) for o in shown),
-            baselines=self.baselines,
-            complete=search.complete,
-        )
-
 
 def _check(graph: OpGraph, request: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
-    """Raises `OutOfTime` past the deadline; a graph above `HUGE_OPS` ops always has one."""
+    """Return a call that raises `OutOfTime` past the deadline; a graph above `HUGE_OPS` ops always has one."""
     limit_s = request.limits.time_s
     if limit_s is None:
         limit_s = HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
@@ -179,13 +197,14 @@ def _context(
     chain = chain_of(graph)
     blocks = chain.run.count if chain else 1
     check_pins(pins, graph, machine, blocks)
-    space = pins.narrow(request.space)
+    space = request.space
     restrict = restriction_of(pins)
     if request.mode in {Mode.DATA_PARALLEL, Mode.STAND_ALONE}:
         only = (machine.devices,) if machine.devices > 1 else ()
-        pins = replace(pins, mesh=pins.mesh or only)
         space = replace(space, stages=(1,), zero=(ZeroLevel.NONE,), modes=(Recompute.NONE,), microbatches=(1,))
+        pins = replace(pins, mesh=pins.mesh or only, stages=1)
         restrict = data_only
+    space = pins.narrow(space)
     settings = replace(request.settings, state_shardings=space.state_shardings)
     limit = request.limits.memory_bytes
     context = SearchContext(
@@ -205,14 +224,13 @@ def _context(
 
 
 def _is_inside(outcome: Outcome, space: StrategySpace, context: SearchContext) -> bool:
-    """Whether a baseline's plan belongs to the space searched, so that it may be the answer."""
+    """Return whether a baseline's plan belongs to the space searched, so that it may be the answer."""
     c = outcome.candidate
-    state_shardings = {choice.state_sharding for stage in outcome.stages for choice in stage.choices.values()}
-    modes = {choice.mode for stage in outcome.stages for choice in stage.choices.values()}
+    choices = outcome.choices()
     return (
-        (not space.stages or c.stages in space.stages)
-        and (not space.microbatches or c.microbatches in space.microbatches)
-        and state_shardings <= set(space.state_shardings)
-        and modes <= {*context.modes, Recompute.NONE}
+        c.stages in (space.stages or {c.stages})
+        and c.microbatches in (space.microbatches or {c.microbatches})
+        and {choice.state_sharding for choice in choices} <= set(space.state_shardings)
+        and {choice.mode for choice in choices} <= {*context.modes, Recompute.NONE}
         and len(c.mesh.shape) <= space.max_axes
     )

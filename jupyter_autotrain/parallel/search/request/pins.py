@@ -11,13 +11,13 @@ from itertools import chain, groupby
 import numpy as np
 
 from jupyter_autotrain.core.cluster import ClusterSpec
-from jupyter_autotrain.core.matching import closest_match
+from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.arrays import Ints
 from jupyter_autotrain.parallel.cost.layout import NONE
 from jupyter_autotrain.parallel.cost.model import Restriction
-from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, RepeatedBlocks
-from jupyter_autotrain.parallel.search.request.space import Pins, microbatch_limit
+from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph, RepeatedBlocks
+from jupyter_autotrain.parallel.search.request.request import Pins, microbatch_limit
 
 
 def check_pins(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> None:
@@ -36,7 +36,7 @@ def check_pins(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) ->
 
 
 def restriction_of(pins: Pins) -> Restriction | None:
-    """Keeps the strategies that agree with the pinned ops."""
+    """Return a restriction that keeps the strategies that agree with the pinned ops."""
     if not pins.ops:
         return None
 
@@ -55,7 +55,7 @@ def restriction_of(pins: Pins) -> Restriction | None:
 
 
 def pin_of(pins: Pins, op: Op) -> tuple[str | None, ...] | None:
-    """What is pinned for an op, by the first pattern that names it; else for one fused into it."""
+    """Return what is pinned for an op, by the first pattern that names it; else for one fused into it."""
     for names in ((op.name,), tuple(member.name for member in op.members)):
         for pattern, axes in pins.ops.items():
             if any(fnmatch.fnmatchcase(name, pattern) for name in names):
@@ -72,26 +72,28 @@ def _loops(op: Op, loop_name: str | None) -> list[int]:
 
 
 def _outer(pins: Pins, graph: OpGraph, cluster: ClusterSpec, blocks: int) -> list[str]:
-    faults = []
-    devices = cluster.devices
+    faults = _mesh_faults(pins, cluster.devices)
     stages = pins.stages or 1
-    if pins.mesh and pins.stages and math.prod(pins.mesh) * stages != devices:
-        size = math.prod(pins.mesh)
-        faults.append(f"mesh {pins.mesh} x {stages} stages is {size * stages} devices, the cluster has {devices}")
-    elif pins.mesh and devices % math.prod(pins.mesh):
-        faults.append(
-            f"mesh {pins.mesh} has {math.prod(pins.mesh)} devices, which do not divide the cluster's {devices}"
-        )
-    if pins.stages and (devices % stages or stages > max(1, blocks)):
-        faults.append(f"{stages} stages do not fit {devices} devices and {blocks} blocks")
+    if cluster.devices % stages or stages > max(1, blocks):
+        faults.append(f"{stages} stages do not fit {cluster.devices} devices and {blocks} blocks")
     if pins.microbatches and microbatch_limit(graph) % pins.microbatches:
-        why = (
-            f"the batch is not cut: {graph.unsplittable_reason}"
-            if graph.unsplittable_reason
-            else f"the batch of {microbatch_limit(graph)}"
-        )
+        why = f"the batch of {microbatch_limit(graph)}"
+        if graph.unsplittable_reason:
+            why = f"the batch is not cut: {graph.unsplittable_reason}"
         faults.append(f"{pins.microbatches} microbatches do not divide {why}")
     return faults
+
+
+def _mesh_faults(pins: Pins, devices: int) -> list[str]:
+    if not pins.mesh:
+        return []
+    size = math.prod(pins.mesh)
+    if pins.stages and size * pins.stages != devices:
+        total = size * pins.stages
+        return [f"mesh {pins.mesh} x {pins.stages} stages is {total} devices, the cluster has {devices}"]
+    if devices % size:
+        return [f"mesh {pins.mesh} has {size} devices, which do not divide the cluster's {devices}"]
+    return []
 
 
 def _inner(pins: Pins, graph: OpGraph) -> list[str]:
@@ -102,7 +104,7 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
         if not hit:
             near = closest_match(pattern, names, cutoff=0.0)
             faults.append(f"no op is named {pattern!r}" + (f" (nearest: {near!r})" if near else ""))
-        if pins.mesh and len(axes) != sum(size > 1 for size in pins.mesh):
+        if pins.mesh and len(axes) != len(pins.mesh) - pins.mesh.count(1):
             faults.append(f"{pattern!r} names {len(axes)} axes, mesh {pins.mesh} has {len(pins.mesh)}")
         meant = [op for op in hit if pin_of(pins, op) == axes]  # an earlier pattern may name an op first
         faults += _first_faults(pattern, axes, meant, pins)
@@ -110,7 +112,7 @@ def _inner(pins: Pins, graph: OpGraph) -> list[str]:
 
 
 def _first_faults(pattern: str, axes: tuple[str | None, ...], ops: Iterable[Op], pins: Pins) -> list[str]:
-    """What is wrong with a pin for the first op that it does not suit."""
+    """Return what is wrong with a pin for the first op that it does not suit."""
     for op in ops:
         faults = _splits(pattern, axes, op, pins)
         if faults:
@@ -126,19 +128,23 @@ def _names(op: Op) -> Iterator[str]:
 
 def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> list[str]:
     faults = []
-    splits = dict.fromkeys(axes, 1)
+    splits = dict.fromkeys([None, *axes], 1)
     for loop_name, size in zip(axes, pins.mesh or (1,) * len(axes), strict=False):
         splits[loop_name] *= size
+    del splits[None]
     for loop_name, split in splits.items():
-        loops = [op.loops[i] for i in _loops(op, loop_name) if i >= 0]
-        if loop_name is not None and not any(loop.shardable for loop in loops):
-            known = ", ".join(f"{loop.name} ({loop.role})" for loop in op.loops if loop.shardable)
+        loops = [op.loops[i] for i in _loops(op, loop_name)]
+        if not _shardable(loops):
+            known = ", ".join(f"{loop.name} ({loop.role})" for loop in _shardable(op.loops))
             faults.append(f"{pattern!r} has no loop {loop_name!r} to split, only {known or 'none'}")
-        elif loops and all(loop.size % split for loop in loops):
-            faults.append(
-                f"{pattern!r} along {loop_name!r} has size {loops[0].size}, which {split} devices do not divide"
-            )
+        elif all(loop.size % split for loop in loops):
+            size = loops[0].size
+            faults.append(f"{pattern!r} along {loop_name!r} has size {size}, which {split} devices do not divide")
     return faults
+
+
+def _shardable(loops: Iterable[Loop]) -> list[Loop]:
+    return [loop for loop in loops if loop.shardable]
 
 
 def _block_pins(pins: Pins, block: Sequence[Op]) -> tuple[tuple[str | None, ...] | None, ...]:
@@ -146,7 +152,7 @@ def _block_pins(pins: Pins, block: Sequence[Op]) -> tuple[tuple[str | None, ...]
 
 
 def uniform_runs(graph: OpGraph, pins: Pins) -> OpGraph:
-    """The graph with runs of equally pinned blocks only: blocks pinned otherwise stand alone."""
+    """Return the graph with runs of equally pinned blocks only: blocks pinned otherwise stand alone."""
     if not pins.ops:
         return graph
     runs = []

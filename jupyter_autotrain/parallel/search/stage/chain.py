@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from jupyter_autotrain.parallel.graph.graph import OpGraph, RepeatedBlocks
@@ -40,42 +41,55 @@ class Chain:
 
     @property
     def work(self) -> int:
-        """What a reduction of the chain takes, in op tables to be filled: its own, and what goes with them."""
+        """Op tables that a reduction of the chain fills: its own, and as many as go with them."""
         return len(self.head) + self.run.length + len(self.tail) + WORK_BESIDE
 
     def end(self, index: int) -> tuple[int, ...]:
-        """The ops at a block's end."""
+        """Return the ops at a block's end."""
         first = self.run.start + index * self.run.length
         return tuple(first + offset for offset in self.ends)
 
 
 def chain_of(graph: OpGraph) -> Chain | None:
-    """The graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form.
+    """Return the graph as a chain around its heaviest run; None when it has no run of two blocks that fits the form.
 
     Nor when more than `MOST_JOINED` ops connect two blocks: such a repetition is accidental, and its table too large.
     """
-    runs = [run for run in graph.repeated_blocks if run.count > 1]
-    if not runs:
+    run = _heaviest_run(graph)
+    if run is None:
         return None
-    run = max(runs, key=lambda r: sum(op.flops_forward for op in graph.ops[r.start : r.start + r.length]) * r.count)
     stop = run.start + run.length * run.count
     ends: set[int] = set()
     shared: set[int] = set()
     entry: set[int] = set()
-    for op in graph.ops[run.start :]:
-        for operand in op.inputs:
-            maker = graph.producers.get(operand.tensor)
-            if maker is None or maker >= stop:
-                continue
-            block = (op.id - run.start) // run.length if op.id < stop else run.count
-            if maker < run.start:
-                (shared if block > 0 else entry).add(maker)
-            elif (maker - run.start) // run.length < block - 1:
-                return None
-            elif (maker - run.start) // run.length == block - 1:
-                ends.add((maker - run.start) % run.length)
+    for maker, reader in _reads_behind_head(graph, run):
+        block = min((reader - run.start) // run.length, run.count)
+        made_in = (maker - run.start) // run.length
+        if maker < run.start:
+            (shared if block > 0 else entry).add(maker)
+        elif made_in < block - 1:
+            return None
+        elif made_in == block - 1:
+            ends.add((maker - run.start) % run.length)
     if not ends or max(len(entry) + len(ends), len(shared) + 2 * len(ends)) > MOST_JOINED:
         return None
     head = tuple(range(run.start))
     tail = tuple(range(stop, len(graph.ops)))
     return Chain(run, head, tail, tuple(sorted(ends)), tuple(sorted(shared)))
+
+
+def _heaviest_run(graph: OpGraph) -> RepeatedBlocks | None:
+    def flops(run: RepeatedBlocks) -> float:
+        return sum(op.flops_forward for op in graph.ops[run.start : run.start + run.length]) * run.count
+
+    return max((run for run in graph.repeated_blocks if run.count > 1), key=flops, default=None)
+
+
+def _reads_behind_head(graph: OpGraph, run: RepeatedBlocks) -> Iterator[tuple[int, int]]:
+    """Yield maker and reader of each tensor of the head or the blocks that the blocks or the tail read."""
+    stop = run.start + run.length * run.count
+    for op in graph.ops[run.start :]:
+        for operand in op.inputs:
+            maker = graph.producers.get(operand.tensor)
+            if maker is not None and maker < stop:
+                yield maker, op.id

@@ -19,8 +19,7 @@ Oracle: tests/oracle/test_search_plans.py::test_folding_changes_nothing
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from math import prod
 from typing import NamedTuple
 
@@ -29,6 +28,7 @@ import numpy as np
 from jupyter_autotrain.parallel.arrays import Floats
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel
+from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.elimination import LIMIT, Reduction, eliminate, sum_tables
 from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
 from jupyter_autotrain.parallel.search.factors.factors import MODE_VARIABLE, NO_RECOMPUTE, LagrangianWeights, tables_of
@@ -46,50 +46,57 @@ def step_back(table: Floats, row: Floats) -> Floats:
     return np.asarray((table + row[:, None, :]).min(axis=2))
 
 
-@dataclass(eq=False)
-class BlockReduction:
-    """Some ops reduced to a table over kept variables; the recompute mode is one more variable, chosen at the end.
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTables:
+    """One block reduced to tables over kept variables; the recompute mode is one more variable, chosen at the end.
 
-    A part of `ChainTables`, made on first use.
+    Attributes:
+        ops: The block's ops.
+        kept: Variables of the tables.
+        modes: Recompute modes to choose from.
+        reduction: Down to the kept variables, and the mode where there is a choice.
+        by_mode: (modes, kept...) costs.
+        best: (kept...) costs at the best mode.
     """
 
-    model: CostModel
     ops: Sequence[int]
     kept: tuple[int, ...]
-    weights: LagrangianWeights
     modes: tuple[Recompute, ...]
-    order: Sequence[int] | None = None
-
-    @property
-    def left(self) -> tuple[int, ...]:
-        """Variables of the table: the mode, where there is a choice, and the kept ones."""
-        return (MODE_VARIABLE, *self.kept) if len(self.modes) > 1 else self.kept
-
-    @cached_property
-    def reduction(self) -> Reduction:
-        """Down to what is left; all modes in one go, since their tables have the same scopes."""
-        tables = tables_of(self.model, self.ops, self.modes, self.weights)
-        order = self.order or min_fill_order([t.scope for t in tables], frozenset(self.left))
-        return eliminate(tables, keep=self.left, order=order, limit=LIMIT * len(self.modes))
-
-    @cached_property
-    def by_mode(self) -> Floats:
-        """(modes, kept...) table."""
-        sizes = [len(self.modes), *(len(self.model.op(v).table) for v in self.kept)]
-        table = sum_tables(self.reduction.tables, self.left, sizes[-len(self.left) :] if self.left else ())
-        return (table + self.reduction.constant).reshape(sizes)
-
-    @cached_property
-    def best(self) -> Floats:
-        """(kept...) table over the best mode."""
-        return np.asarray(self.by_mode.min(axis=0))
+    reduction: Reduction
+    by_mode: Floats
+    best: Floats
 
     def decode(self, at: dict[int, int]) -> tuple[Recompute, dict[int, int]]:
-        """The mode and the strategies of `ops`, given the kept ones."""
+        """Return the mode and the strategies of `ops`, given the kept ones."""
         place = tuple(at[v] for v in self.kept)
         mode = int(np.argmin([table[place] for table in self.by_mode]))
         chosen = self.reduction.decode(at | {MODE_VARIABLE: mode})
         return self.modes[mode], {op: chosen[op] for op in self.ops}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HeadTables:
+    """Head and block 0, reduced to (context, end of block 0) costs."""
+
+    first_block: BlockTables
+    reduction: Reduction
+    costs: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepTables:
+    """A block after the first, reduced to (context, end before, end) costs."""
+
+    block: BlockTables
+    costs: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TailTables:
+    """The tail, reduced to (context, last end) costs."""
+
+    reduction: Reduction
+    costs: Floats
 
 
 class ChainPath(NamedTuple):
@@ -103,78 +110,80 @@ class ChainPath(NamedTuple):
     states: list[int]
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class ChainTables:
     """Head, block and tail of a chain, reduced at some weights. States: shared k, block ends a and c, flattened.
 
-    An entry of the table cache, each part made on first use.
+    Each part is reduced when it is first asked for, and then an entry of the cache.
     """
 
     model: CostModel
     chain: Chain
     weights: LagrangianWeights
     modes: tuple[Recompute, ...]
+    cache: TableCache = field(repr=False)
 
-    @cached_property
-    def shared_sizes(self) -> tuple[int, ...]:
-        """Strategies of the context ops."""
-        return tuple(len(self.model.op(v).table) for v in self.chain.shared)
+    def head(self) -> HeadTables:
+        """Return the tables of head and block 0."""
+        return self.cache.get(HeadTables, self, self._reduce_head)
 
-    @cached_property
-    def end_sizes(self) -> tuple[int, ...]:
-        """Strategies of a block's end ops."""
-        return tuple(len(self.model.op(v).table) for v in self.chain.end(0))
+    def step(self) -> StepTables:
+        """Return the tables of a block after the first."""
+        return self.cache.get(StepTables, self, self._reduce_step)
 
-    @cached_property
-    def first_block(self) -> BlockReduction:
-        """Block 0 between what it reads from the head and its own end."""
+    def tail(self) -> TailTables:
+        """Return the tables of the tail."""
+        return self.cache.get(TailTables, self, self._reduce_tail)
+
+    def _reduce_head(self) -> HeadTables:
         chain = self.chain
-        sources = {e.source for op in chain.block(0) for e in self.model.edges_into(op) if e.source < chain.run.start}
-        return BlockReduction(self.model, chain.block(0), (*sorted(sources), *chain.end(0)), self.weights, self.modes)
+        edges = (edge for op in chain.block(0) for edge in self.model.edges_into(op))
+        sources = sorted({edge.source for edge in edges if edge.source < chain.run.start})
+        first_block = self._reduce_block(chain.block(0), (*sources, *chain.end(0)))
+        tables = tables_of(self.model, chain.head, NO_RECOMPUTE, self.weights)
+        tables.append(CostTable(first_block.kept, first_block.best))
+        reduction = eliminate(tables, keep=(*chain.shared, *chain.end(0)))
+        return HeadTables(first_block, reduction, self._between_shared_and(chain.end(0), reduction))
 
-    @cached_property
-    def head_reduction(self) -> Reduction:
-        """Head ops and block 0, down to context and the end of block 0."""
-        tables = tables_of(self.model, self.chain.head, NO_RECOMPUTE, self.weights)
-        tables.append(CostTable(self.first_block.kept, self.first_block.best))
-        return eliminate(tables, keep=(*self.chain.shared, *self.chain.end(0)))
-
-    @cached_property
-    def head(self) -> Floats:
-        """(context, end of block 0)."""
-        scope = (*self.chain.shared, *self.chain.end(0))
-        table = sum_tables(self.head_reduction.tables, scope, self.shared_sizes + self.end_sizes)
-        return (table + self.head_reduction.constant).reshape(prod(self.shared_sizes), -1)
-
-    @cached_property
-    def block(self) -> BlockReduction:
-        """A block after the first, between the end before it and its own."""
+    def _reduce_step(self) -> StepTables:
         chain = self.chain
-        kept = (*chain.shared, *chain.end(0), *chain.end(1))
-        return BlockReduction(self.model, chain.block(1), kept, self.weights, self.modes)
+        block = self._reduce_block(chain.block(1), (*chain.shared, *chain.end(0), *chain.end(1)))
+        ends = prod(self._sizes(chain.end(0)))
+        return StepTables(block, block.best.reshape(-1, ends, ends))
 
-    @cached_property
-    def step(self) -> Floats:
-        """(context, end before, end)."""
-        ends = prod(self.end_sizes)
-        return self.block.best.reshape(-1, ends, ends)
-
-    @cached_property
-    def tail_reduction(self) -> Reduction:
-        """Tail ops down to context and the last end."""
-        last = self.chain.end(self.chain.run.count - 1)
+    def _reduce_tail(self) -> TailTables:
+        last = self._last_end()
         tables = tables_of(self.model, self.chain.tail, NO_RECOMPUTE, self.weights)
-        return eliminate(tables, keep=(*self.chain.shared, *last))
+        reduction = eliminate(tables, keep=(*self.chain.shared, *last))
+        return TailTables(reduction, self._between_shared_and(last, reduction))
 
-    @cached_property
-    def tail(self) -> Floats:
-        """(context, last end)."""
-        scope = (*self.chain.shared, *self.chain.end(self.chain.run.count - 1))
-        table = sum_tables(self.tail_reduction.tables, scope, self.shared_sizes + self.end_sizes)
-        return (table + self.tail_reduction.constant).reshape(prod(self.shared_sizes), -1)
+    def _reduce_block(self, ops: Sequence[int], kept: tuple[int, ...]) -> BlockTables:
+        """Reduce some ops to the kept ones; all modes in one go, since their tables have the same scopes."""
+        modes = self.modes
+        left = (MODE_VARIABLE, *kept) if len(modes) > 1 else kept
+        tables = tables_of(self.model, ops, modes, self.weights)
+        order = min_fill_order([table.scope for table in tables], frozenset(left))
+        reduction = eliminate(tables, keep=left, order=order, limit=LIMIT * len(modes))
+        sizes = (len(modes), *self._sizes(kept))
+        total = sum_tables(reduction.tables, left, sizes[-len(left) :] if left else ())
+        by_mode = (total + reduction.constant).reshape(sizes)
+        return BlockTables(ops, kept, modes, reduction, by_mode, np.asarray(by_mode.min(axis=0)))
+
+    def _between_shared_and(self, end: tuple[int, ...], reduction: Reduction) -> Floats:
+        """Return what is left of a reduction as (context, end) costs."""
+        sizes = self._sizes((*self.chain.shared, *end))
+        table = sum_tables(reduction.tables, (*self.chain.shared, *end), sizes)
+        return (table + reduction.constant).reshape(prod(self._sizes(self.chain.shared)), -1)
+
+    def _sizes(self, ops: tuple[int, ...]) -> tuple[int, ...]:
+        """Return how many strategies each of some ops has."""
+        return tuple(len(self.model.op(op).table) for op in ops)
+
+    def _last_end(self) -> tuple[int, ...]:
+        return self.chain.end(self.chain.run.count - 1)
 
     def path(self, start: Floats, stop: Floats, blocks: int) -> ChainPath:
-        """The best way through `blocks` steps: the recurrence of this module.
+        """Return the best way through `blocks` steps, by the recurrence of this module.
 
         Args:
             start: (context, state) cost of being at the first end.
@@ -183,40 +192,39 @@ class ChainTables:
         """
         rows = [start]
         for _ in range(blocks):
-            rows.append(step_forward(rows[-1], self.step))
+            rows.append(step_forward(rows[-1], self.step().costs))
         total = rows[-1] + stop
         shared, state = (int(x) for x in np.unravel_index(int(total.argmin()), total.shape))
         states = [state]
         for row in reversed(rows[:-1]):
-            states.append(int((row[shared] + self.step[shared, :, states[-1]]).argmin()))
+            states.append(int((row[shared] + self.step().costs[shared, :, states[-1]]).argmin()))
         return ChainPath(float(total[shared, state].real), shared, states[::-1])
 
     def end_assignment(self, shared: int, state: int) -> dict[int, int]:
-        """Strategies of the context and of the end of block 0."""
-        at = self._assignment_at(self.chain.shared, self.shared_sizes, shared)
-        return at | self._assignment_at(self.chain.end(0), self.end_sizes, state)
+        """Return the strategies of the context and of the end of block 0."""
+        return self._assignment_at(self.chain.shared, shared) | self._assignment_at(self.chain.end(0), state)
 
     def last_end_assignment(self, shared: int, state: int) -> dict[int, int]:
-        """Strategies of the context and of the last block's end."""
-        at = self._assignment_at(self.chain.shared, self.shared_sizes, shared)
-        return at | self._assignment_at(self.chain.end(self.chain.run.count - 1), self.end_sizes, state)
+        """Return the strategies of the context and of the last block's end."""
+        return self._assignment_at(self.chain.shared, shared) | self._assignment_at(self._last_end(), state)
 
     def decode_block(self, shared: int, before: int, after: int) -> tuple[Recompute, dict[int, int]]:
-        """Mode and strategies of a later block, as ids of block 1."""
-        end = self._assignment_at(self.chain.end(1), self.end_sizes, after)
-        return self.block.decode(self.end_assignment(shared, before) | end)
+        """Return mode and strategies of a later block, as ids of block 1."""
+        end = self._assignment_at(self.chain.end(1), after)
+        return self.step().block.decode(self.end_assignment(shared, before) | end)
 
     def decode_head(self, shared: int, end: int) -> tuple[dict[int, int], Recompute, dict[int, int]]:
-        """Strategies of the head, then mode and strategies of block 0."""
-        head = self.head_reduction.decode(self.end_assignment(shared, end))
-        mode, first = self.first_block.decode(head)
+        """Return the strategies of the head, then mode and strategies of block 0."""
+        tables = self.head()
+        head = tables.reduction.decode(self.end_assignment(shared, end))
+        mode, first = tables.first_block.decode(head)
         return {op: head[op] for op in self.chain.head}, mode, first
 
     def decode_tail(self, shared: int, end: int) -> dict[int, int]:
-        """Strategies of the tail."""
-        found = self.tail_reduction.decode(self.last_end_assignment(shared, end))
+        """Return the strategies of the tail."""
+        found = self.tail().reduction.decode(self.last_end_assignment(shared, end))
         return {op: found[op] for op in self.chain.tail}
 
-    def _assignment_at(self, ops: tuple[int, ...], sizes: tuple[int, ...], state: int) -> dict[int, int]:
-        values = np.unravel_index(state, sizes) if sizes else ()
+    def _assignment_at(self, ops: tuple[int, ...], state: int) -> dict[int, int]:
+        values = np.unravel_index(state, self._sizes(ops)) if ops else ()
         return {op: int(value) for op, value in zip(ops, values, strict=True)}

@@ -1,18 +1,70 @@
-"""A solved candidate: its stages with their decisions, and the time of a step."""
+"""A solved candidate: its stages with their decisions, and the time of a step.
+
+What holds for every plan, checked wherever one is made: each op in one stage, each block in one stage. A plan that
+breaks it is a fault of the search, not of the request; it is never returned. Time linear in the ops.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import inf
 
 from jupyter_autotrain.core.devices import Device
+from jupyter_autotrain.errors import InvariantError
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.search.factors.factors import CostBreakdown, OpChoice
 from jupyter_autotrain.parallel.search.factors.problem import Rank, rank
-from jupyter_autotrain.parallel.search.request.space import Candidate
-from jupyter_autotrain.parallel.search.stage.invariants import check_cover
+from jupyter_autotrain.parallel.search.request.request import Candidate
+
+SHOWN = 3  # names in a message
+
+
+def check_cover(stages: Iterable[Collection[object]], everything: Collection[object]) -> None:
+    """Refuse stages that do not hold everything exactly once.
+
+    Args:
+        stages: What each stage holds.
+        everything: What there is to hold; no duplicates.
+
+    Raises:
+        InvariantError: Naming some of what is missing, held twice or unknown.
+    """
+    held = list(stages)
+    if sum(map(len, held)) == len(everything) and set(chain.from_iterable(held)) == set(everything):
+        return
+    counts = Counter(chain.from_iterable(held))
+    missing = [str(item) for item in everything if item not in counts]
+    twice = [str(item) for item, count in counts.items() if count > 1]
+    strange = [str(item) for item in counts.keys() - set(everything)]
+    raise _broken(
+        f"The stages hold {sum(counts.values())} of {len(everything)} ops: {len(missing)} in no stage, {len(twice)} in "
+        f"several, {len(strange)} unknown, such as {', '.join(map(repr, (missing + twice + strange)[:SHOWN]))}."
+    )
+
+
+def check_blocks(blocks: Sequence[range], count: int) -> None:
+    """Refuse stages whose blocks are not `count` blocks in order, none left out, none twice, at least one per stage.
+
+    Raises:
+        InvariantError: With the blocks of each stage.
+    """
+    ends = [0, *(held.stop for held in blocks)]
+    follows = all(held.start == end for held, end in zip(blocks, ends, strict=False))
+    if not follows or ends[-1] != count or (count and not all(map(len, blocks))):
+        shares = ", ".join(f"{held.start} to {held.stop}" for held in blocks)
+        raise _broken(f"The stages hold blocks {shares} where there are {count} blocks.")
+
+
+def _broken(found: str) -> InvariantError:
+    return InvariantError(
+        found,
+        "Every op and every block lies in exactly one pipeline stage.",
+        "This is a fault of the search, not of the model: no plan is given. Report it, and pin other stages.",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +108,10 @@ class Outcome:
 
     def __post_init__(self) -> None:
         check_cover([stage.choices for stage in self.stages], range(len(self.models[0].graph.ops)))
+
+    def choices(self) -> list[OpChoice]:
+        """Return what was decided for each op, stage by stage."""
+        return list(chain.from_iterable(stage.choices.values() for stage in self.stages))
 
     @property
     def step_s(self) -> float:

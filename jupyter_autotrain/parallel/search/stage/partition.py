@@ -25,7 +25,7 @@ from jupyter_autotrain.parallel.arrays import Floats, Ints
 
 
 def minimax_level(values: Floats, blocks: int, tail_capacity: int = 0) -> float:
-    """The least level up to which the stages hold all blocks, each at least one; infinite when they never do.
+    """Return the least level up to which the stages hold all blocks, each at least one; infinite when they never do.
 
     Args:
         values: (stages, counts) by the number of blocks, from none on; rising along each row.

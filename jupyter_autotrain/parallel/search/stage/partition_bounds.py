@@ -1,4 +1,4 @@
-"""How a pipeline's stages share the blocks: a bound over all partitions, and the partition that reaches it.
+"""Partitions of the blocks over a pipeline's stages: a bound over all partitions, and the partition that reaches it.
 
 Variables: n_i, the blocks of stage i.
 Objective: minimise the step T = m max t + (sum t - max t)/v + once-per-step work, for times t of m microbatches.
@@ -29,7 +29,7 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.factors import LagrangianWeights
 from jupyter_autotrain.parallel.search.factors.lagrangian import SLACK
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.folding import step_back, step_forward
 from jupyter_autotrain.parallel.search.stage.partition import minimax_level, minimax_partition
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
@@ -81,22 +81,22 @@ class PartitionBounds:
     def partition(self, multiplier: float = 0.0) -> list[int] | None:
         """Blocks per stage behind that bound; None where no stage can hold any."""
         counts = self._shared(self._times(multiplier))
-        return counts if counts or self._is_wide else self._wider.partition(multiplier)
+        return counts if counts or self._is_wide else self._wider().partition(multiplier)
 
     def fitting(self, multiplier: float = 0.0) -> list[int] | None:
-        """The same, no stage with more blocks than the bound of its lightest plan allows; None: nothing fits."""
-        held = self._lightest
+        """Return the same, no stage with more blocks than the bound of its lightest plan allows; None: nothing fits."""
+        held = self._lightest()
         limit_bytes = self.limit_bytes * (1 + SLACK)
         if self._level(held) > limit_bytes:
             return None
         times = np.where(held <= limit_bytes, self._times(multiplier), np.inf)
         counts = self._shared(times)
-        return counts if counts or self._is_wide else self._wider.fitting(multiplier)
+        return counts if counts or self._is_wide else self._wider().fitting(multiplier)
 
     def lightest(self) -> list[int] | None:
         """Blocks per stage where the fullest stage is as light as can be; None where no stage can hold any."""
-        counts = self._shared(self._lightest)
-        return counts if counts or self._is_wide else self._wider.lightest()
+        counts = self._shared(self._lightest())
+        return counts if counts or self._is_wide else self._wider().lightest()
 
     def _shared(self, values: Floats) -> list[int] | None:
         """All blocks, where the greatest value is least; None when the rows end too early to tell."""
@@ -106,9 +106,8 @@ class PartitionBounds:
             return None
         return minimax_partition(values, self._blocks)
 
-    @property
     def _wider(self) -> PartitionBounds:
-        """The same with rows as long as they can be; seldom needed."""
+        """Return the same with rows as long as they can be; seldom needed."""
         return replace(self, room=inf)
 
     @property
@@ -120,7 +119,6 @@ class PartitionBounds:
         """Most blocks of a stage, if every other one has one."""
         return self._blocks - self.candidate.stages + 1
 
-    @property
     def _lightest(self) -> Floats:
         """(stages, blocks) bytes at least."""
         return self._between(LagrangianWeights(multiplier=1.0, time_weight=0.0))
@@ -141,7 +139,7 @@ class PartitionBounds:
         if multiplier:
             weights = LagrangianWeights(multiplier, rounds=float(self.candidate.microbatches))
             least = np.maximum(least, self._between(weights) - multiplier * self.limit_bytes)
-        return least + self._others_s
+        return least + self._others_s()
 
     def _between(self, weights: LagrangianWeights) -> Floats:
         """(stages, blocks) least value at some weights, each stage with its own number alive."""
@@ -161,20 +159,20 @@ class PartitionBounds:
         )
 
     def _all_paths(self, weights: LagrangianWeights) -> Floats:
-        tables = self.full_chain.tables(weights).chain_tables
-        first = tables.head
-        middle = np.zeros_like(tables.tail)
-        last = tables.tail
+        tables = self.full_chain.tables(weights)
+        step = tables.step().costs
+        first = tables.head().costs
+        last = tables.tail().costs
+        middle = np.zeros_like(last)
         found = [(0.0, 0.0, 0.0)]
         for count in range(self._counted):
-            first = step_forward(first, tables.step) if count else first
-            middle = step_forward(middle, tables.step)
-            last = step_back(tables.step, last)
+            first = step_forward(first, step) if count else first
+            middle = step_forward(middle, step)
+            last = step_back(step, last)
             found.append((float(first.min()), float(middle.min()), float(last.min())))
         rows = np.array(found).T
         return np.stack([rows[0], *[rows[1]] * (self.candidate.stages - 2), rows[2]])
 
-    @property
     def _others_s(self) -> Floats:
         """(stages, blocks) compute of all other stages that is not hidden behind this one."""
         return self.cache.get(np.ndarray, _OtherStagesKey(self.candidate, self.room), self._compute_of_others_s)
@@ -190,7 +188,10 @@ class PartitionBounds:
         return np.asarray((ends[:, None] + blocks[None, :]) / self.candidate.chunks)
 
     def _level(self, values: Floats) -> float:
-        """The least value up to which the stages hold all blocks, at least: past the end of a row nothing is known."""
+        """Return the least value up to which the stages hold all blocks, at least.
+
+        Past the end of a row nothing is known.
+        """
         if self.candidate.chunks > 1:
             return float(values[:, self._blocks // self.candidate.stages].max())
         return minimax_level(values, self._blocks, tail_capacity=self._blocks)

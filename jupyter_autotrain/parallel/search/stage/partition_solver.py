@@ -23,8 +23,7 @@ import numpy as np
 
 from jupyter_autotrain.parallel.cost.pipeline import p2p_s
 from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit, Pruned, Unknown
-from jupyter_autotrain.parallel.search.stage.invariants import check_blocks
-from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
+from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage, check_blocks
 from jupyter_autotrain.parallel.search.stage.partition import greedy_partition
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageSolution
@@ -33,7 +32,7 @@ from jupyter_autotrain.parallel.search.stage.stage_problem import StageSolution
 def solve_partitions(
     pipeline: PipelineProblem, cutoff_s: float = inf, multiplier: float = 0.0, *, only_even: bool = False
 ) -> Outcome:
-    """The best plan found within each stage's limit.
+    """Return the best plan found within each stage's limit.
 
     Args:
         pipeline: The candidate.
@@ -47,14 +46,14 @@ def solve_partitions(
         Unknown: Nothing was found in the partitions tried.
     """
     if pipeline.candidate.stages == 1:
-        return single_stage_outcome(pipeline, pipeline.full_chain.minimise(pipeline.limits[0], cutoff_s, multiplier))
+        return single_stage_outcome(pipeline, pipeline.full_chain().minimise(pipeline.limits[0], cutoff_s, multiplier))
     if only_even:
-        return solve_partition(pipeline, pipeline.even_partition, cutoff_s, multiplier)
-    best, least = _try_partition(pipeline, pipeline.even_partition, cutoff_s, multiplier)
-    counts = pipeline.even_partition
+        return solve_partition(pipeline, pipeline.even_partition(), cutoff_s, multiplier)
+    best, least = _try_partition(pipeline, pipeline.even_partition(), cutoff_s, multiplier)
+    counts = pipeline.even_partition()
     if pipeline.candidate.chunks == 1:
         counts = _balanced_partition(pipeline, best.multiplier if best else multiplier)
-    if counts != pipeline.even_partition:
+    if counts != pipeline.even_partition():
         to_beat_s = min(cutoff_s, best.step_s) if best else cutoff_s
         other, other_least = _try_partition(pipeline, counts, to_beat_s, multiplier)
         best = min(filter(None, (best, other)), key=attrgetter("rank"), default=None)
@@ -63,7 +62,7 @@ def solve_partitions(
 
 
 def single_stage_outcome(pipeline: PipelineProblem, found: StageSolution) -> Outcome:
-    """The outcome of a candidate of one stage."""
+    """Return the outcome of a candidate of one stage."""
     run = pipeline.chain.run
     plan = found.point.assignment
     stage = Stage(range(run.count), plan.choices(run, 0), plan.breakdown, 0.0, 1.0, pipeline.device(0))
@@ -77,7 +76,7 @@ def solve_partition(
     multiplier: float = 0.0,
     end: int | None = None,
 ) -> Outcome:
-    """The best plan found of one partition, its stages meeting in the layout `end`, the first one's best if None.
+    """Get the best plan found of one partition, its stages meeting in the layout `end`, the first one's best if None.
 
     Raises:
         DoesNotFit: No plan of some stage fits.
@@ -102,13 +101,13 @@ def solve_partition(
         send_s = _send_s(pipeline, index, begin)
         stages.append(Stage(blocks, choices, plan.breakdown, send_s, pipeline.alive(index), pipeline.device(index)))
     multiplier = max(fastest.multiplier for fastest in solved.values())
-    return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s, tuple(pipeline.models), multiplier)
+    return Outcome(pipeline.candidate, tuple(stages), pipeline.bound_s(), tuple(pipeline.models), multiplier)
 
 
 def _try_partition(
     pipeline: PipelineProblem, counts: Sequence[int], cutoff_s: float, multiplier: float
 ) -> tuple[Outcome | None, float]:
-    """A partition's outcome, or the least memory that would do, all stages meeting in their lightest layout."""
+    """Return a partition's outcome, or the least memory that would do, all stages meeting in their lightest layout."""
     try:
         return solve_partition(pipeline, counts, cutoff_s, multiplier), inf
     except Pruned:
@@ -125,7 +124,7 @@ def _try_partition(
 
 
 def _lightest(pipeline: PipelineProblem, counts: Sequence[int]) -> tuple[int, float]:
-    """The layout that the lightest first stage ends in, and what the fullest stage then needs."""
+    """Return the layout that the lightest first stage ends in, and what the fullest stage then needs."""
     first = pipeline.problem(0, counts[0]).lightest()
     end = first.assignment.states[-1][1]
     later = (pipeline.problem(stage, counts[stage], end) for stage in range(1, len(counts)))
@@ -134,12 +133,12 @@ def _lightest(pipeline: PipelineProblem, counts: Sequence[int]) -> tuple[int, fl
 
 def _fitting(pipeline: PipelineProblem, least_bytes: float, cutoff_s: float, multiplier: float) -> Outcome:
     """Where no better partition fits, the best that leaves every stage room for its lightest plan."""
-    partition_bounds = pipeline.partition_bounds
+    partition_bounds = pipeline.partition_bounds()
     if not partition_bounds or least_bytes == inf:
         raise Unknown(least_bytes)
     counts = partition_bounds.fitting(multiplier)
     if not counts:
-        lightest = partition_bounds.lightest() or pipeline.even_partition
+        lightest = partition_bounds.lightest() or pipeline.even_partition()
         raise DoesNotFit(min(least_bytes, _lightest(pipeline, lightest)[1]))
     outcome, still_least = _try_partition(pipeline, counts, cutoff_s, multiplier)
     if not outcome:
@@ -149,9 +148,11 @@ def _fitting(pipeline: PipelineProblem, least_bytes: float, cutoff_s: float, mul
 
 def _balanced_partition(pipeline: PipelineProblem, multiplier: float) -> list[int]:
     """Blocks per stage by time: within memory where all devices are equal, else by their speed."""
-    if pipeline.partition_bounds:
-        return pipeline.partition_bounds.partition(multiplier) or pipeline.even_partition
-    pieces = pipeline.full_chain.solve(pipeline.full_chain.weights(0.0)).point.assignment.pieces
+    bounds = pipeline.partition_bounds()
+    if bounds:
+        return bounds.partition(multiplier) or pipeline.even_partition()
+    full_chain = pipeline.full_chain()
+    pieces = full_chain.solve(full_chain.weights(0.0)).point.assignment.pieces
     block_s = pieces[1].breakdown.micro_s if len(pieces) > 2 else pieces[0].breakdown.micro_s
     first_s = max(0.0, pieces[0].breakdown.micro_s - block_s)
     last_s = pieces[-1].breakdown.micro_s

@@ -16,7 +16,7 @@ Oracle: tests/oracle/test_search_staging.py::test_no_partition_beats_the_bound_a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from math import inf
@@ -28,10 +28,10 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.search.factors.factors import NO_RECOMPUTE, LagrangianWeights, op_values
 from jupyter_autotrain.parallel.search.factors.lagrangian import NoPlan
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
+from jupyter_autotrain.parallel.search.stage.folding import ChainTables
 from jupyter_autotrain.parallel.search.stage.partition_bounds import PartitionBounds, computing_s
-from jupyter_autotrain.parallel.search.stage.stage_plan import StageTables
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS, StageProblem
 
 
@@ -87,16 +87,15 @@ class PipelineProblem:
     @property
     def reductions(self) -> int:
         """Tables made so far, each a reduction of a block."""
-        return self.cache.count(StageTables)
+        return self.cache.count(ChainTables)
 
     @property
     def rounds(self) -> float:
         """Times that the models' part of the batch is computed in a step, bubble included."""
         return self.candidate.rounds * self.models[0].microbatches / self.candidate.microbatches
 
-    @property
     def full_chain(self) -> StageProblem:
-        """The whole chain on one stage's devices, those with the fastest products where they differ."""
+        """Return the whole chain on one stage's devices, those with the fastest products where they differ."""
         rates = [model.roofline.device.matrix_flops_per_s for model in self.models]
         fastest = rates.index(max(rates))
         blocks = self.chain.run.count
@@ -111,110 +110,103 @@ class PipelineProblem:
             most_multipliers=self.most_multipliers,
         )
 
-    @property
     def _stages_even(self) -> float:
         """Stages that share `full_chain`; infinite, so that the bound is 0, if another device has faster memory."""
         rates = [model.roofline.device.memory_bytes_per_s for model in self.models]
-        return self.candidate.stages if self.full_chain.model.roofline.device.memory_bytes_per_s == max(rates) else inf
-
-    @property
-    def without_redistribution_bound_s(self) -> float:
-        """The same without any change of layout between ops; cheaper, since it needs no edge."""
-        return self.cache.get(
-            float, _BoundKey(self.candidate, _Bound.WITHOUT_REDISTRIBUTION), self._without_redistribution_bound_s
+        return (
+            self.candidate.stages if self.full_chain().model.roofline.device.memory_bytes_per_s == max(rates) else inf
         )
+
+    def without_redistribution_bound_s(self) -> float:
+        """Return the same without any change of layout between ops; cheaper, since it needs no edge."""
+        return self._once(_Bound.WITHOUT_REDISTRIBUTION, self._without_redistribution_bound_s)
 
     def _without_redistribution_bound_s(self) -> float:
         chain = self.chain
-        weights = self.full_chain.weights(0.0)
-        self.full_chain.model.price_ops((*chain.head, *chain.block(0), *chain.tail))
+        weights = self.full_chain().weights(0.0)
+        self.full_chain().model.price_ops((*chain.head, *chain.block(0), *chain.tail))
         ends, block = (self._least(ops, weights) for ops in ((*chain.head, *chain.tail), chain.block(0)))
-        return (ends + chain.run.count * block) / self._stages_even
+        return (ends + chain.run.count * block) / self._stages_even()
 
-    @property
     def blocks_bound_s(self) -> float:
-        """The same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
-        return self.cache.get(float, _BoundKey(self.candidate, _Bound.LATER_BLOCKS), self._blocks_bound_s)
+        """Get the same with changes of layout in all blocks but the first; cheaper, since the head is not reduced."""
+        return self._once(_Bound.LATER_BLOCKS, self._blocks_bound_s)
 
     def _blocks_bound_s(self) -> float:
         chain = self.chain
-        weights = LagrangianWeights(rounds=float(self.full_chain.model.microbatches))
-        later = replace(self.full_chain, first=False, blocks=chain.run.count - 1)
+        weights = LagrangianWeights(rounds=float(self.full_chain().model.microbatches))
+        later = replace(self.full_chain(), first=False, blocks=chain.run.count - 1)
         value = self._least((*chain.head, *chain.block(0)), weights) + later.path(weights)[0]
-        return (value + self._bubble_s) / self._stages_even
+        return (value + self._bubble_s()) / self._stages_even()
+
+    def _once(self, bound: _Bound, work_out: Callable[[], float]) -> float:
+        return self.cache.get(float, _BoundKey(self.candidate, bound), work_out)
 
     def _least(self, ops: Iterable[int], weights: LagrangianWeights) -> float:
         """Sum of what each op costs at least, wherever its tensors lie."""
-        model = self.full_chain.model
+        model = self.full_chain().model
         return sum(float(op_values(model, model.op(op), NO_RECOMPUTE, weights).min(initial=inf)) for op in ops)
 
-    @property
     def _bubble_s(self) -> float:
         """Compute of the rounds in which a stage waits."""
-        model = self.full_chain.model
+        model = self.full_chain().model
         chain = self.chain
         ends_s, block_s = (computing_s(model, ops) for ops in ((*chain.head, *chain.tail), chain.block(0)))
         return (self.rounds - model.microbatches) * (ends_s + chain.run.count * block_s)
 
-    @property
     def bound_s(self) -> float:
         """No plan of this candidate is faster: all stages even, memory free, the bubble of kernels alone.
 
         So costed, all schedules of a mesh share its tables.
         """
-        return self.cache.get(float, _BoundKey(self.candidate, _Bound.EVEN), self._even_bound_s)
+        return self._once(_Bound.EVEN, self._even_bound_s)
 
     def _even_bound_s(self) -> float:
-        value = self.full_chain.path(LagrangianWeights(rounds=float(self.full_chain.model.microbatches)))[0]
-        return (value + self._bubble_s) / self._stages_even
+        value = self.full_chain().path(LagrangianWeights(rounds=float(self.full_chain().model.microbatches)))[0]
+        return (value + self._bubble_s()) / self._stages_even()
 
-    @property
     def partition_bound_s(self) -> float:
-        """The same with the tail of the last stage."""
-        bounds = self.partition_bounds
+        """Return the same with the tail of the last stage."""
+        bounds = self.partition_bounds()
         if bounds is None:
-            return self.bound_s
-        key = _BoundKey(self.candidate, _Bound.PARTITION)
-        return self.cache.get(float, key, lambda: max(self.bound_s, bounds.bound_s()))
+            return self.bound_s()
+        return self._once(_Bound.PARTITION, lambda: max(self.bound_s(), bounds.bound_s()))
 
     def bound_within_s(self, multiplier: float) -> float:
-        """The same within each stage's memory; any multiplier gives a valid bound."""
-        bounds = self.partition_bounds
+        """Return the same within each stage's memory; any multiplier gives a valid bound."""
+        bounds = self.partition_bounds()
         if bounds is None:
-            return self.partition_bound_s
-        return max(self.partition_bound_s, bounds.bound_s(multiplier))
+            return self.partition_bound_s()
+        return max(self.partition_bound_s(), bounds.bound_s(multiplier))
 
-    @property
     def multiplier(self) -> float:
-        """The multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
+        """Return the multiplier of the first of several even stages, which has the least room; 0 where nothing fits."""
         return self.cache.get(float, _MultiplierKey(self.candidate, self.limits[0]), self._first_multiplier)
 
     def _first_multiplier(self) -> float:
         try:
-            return self.problem(0, self.even_partition[0]).minimise(self.limits[0]).multiplier
+            return self.problem(0, self.even_partition()[0]).minimise(self.limits[0]).multiplier
         except NoPlan:
             return 0.0
 
-    @property
     def even_partition(self) -> list[int]:
         """Blocks per stage, shared out evenly; odd ones to the last stages."""
         stages = self.candidate.stages
         count = self.chain.run.count
         return [count // stages + (stages - 1 - i < count % stages) for i in range(stages)]
 
-    @property
     def partition_bounds(self) -> PartitionBounds | None:
-        """What is known of partitions where all stages are on equal devices."""
+        """Return what is known of partitions where all stages are on equal devices."""
         stages = self.candidate.stages
         if stages == 1 or len(set(self.models)) > 1:
             return None
         alive = tuple(map(self.alive, range(stages)))
-        return PartitionBounds(self.full_chain, self.candidate, alive, min(self.limits), self.cache)
+        return PartitionBounds(self.full_chain(), self.candidate, alive, min(self.limits), self.cache)
 
     def problem(self, stage: int, blocks: int, begin: int | None = None, end: int | None = None) -> StageProblem:
-        """A stage with so many blocks between two layouts; it ends where it begins unless `end` is given."""
+        """Return a stage with so many blocks between two layouts; it ends where it begins unless `end` is given."""
         return replace(
-            self.full_chain,
+            self.full_chain(),
             model=self.models[stage],
             blocks=blocks,
             first=stage == 0,
@@ -230,5 +222,5 @@ class PipelineProblem:
         return in_flight(c.schedule, c.stages, stage, c.microbatches, c.chunks)
 
     def device(self, stage: int) -> Device:
-        """What a stage computes on."""
+        """Return what a stage computes on."""
         return self.models[stage].roofline.device

@@ -1,9 +1,9 @@
-"""Chain tables at some weights, and the pieces of a plan that are decoded from them: head, blocks, tail."""
+"""The plan of one stage, in pieces that are decoded from chain tables: head, blocks, tail."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.graph.graph import RepeatedBlocks
@@ -31,7 +31,7 @@ class StagePlan:
 
     pieces: tuple[ChainPiece, ...]
     states: tuple[tuple[int, int], ...]
-    tables: StageTables
+    tables: ChainTables
 
     def choices(self, run: RepeatedBlocks, first_block: int) -> dict[int, OpChoice]:
         """Choices by the graph's own op ids, the stage's first block being the run's `first_block`."""
@@ -52,39 +52,46 @@ class StagePlan:
         return total
 
 
-@dataclass(eq=False)
-class StageTables:
-    """Chain tables at some weights, with the pieces decoded from them so far; an entry of the table cache."""
+@dataclass(frozen=True, slots=True)
+class _BlockAt:
+    """A later block between two states."""
 
-    chain_tables: ChainTables
-    pieces: dict[tuple[int, int, int], ChainPiece] = field(default_factory=dict, repr=False)
+    tables: ChainTables
+    shared: int
+    before: int
+    after: int
 
-    def head(self, shared: int, end: int) -> ChainPiece:
-        """Head and block 0."""
-        tables = self.chain_tables
-        head, mode, first = tables.decode_head(shared, end)
-        chosen = choices_of(tables.model, head, Recompute.NONE, tables.weights)
-        chosen |= choices_of(tables.model, first, mode, tables.weights)
-        ops = (*tables.chain.head, *tables.chain.block(0))
-        return ChainPiece(chosen, cost_breakdown_of(tables.model, chosen, ops))
 
-    def block(self, shared: int, before: int, after: int) -> ChainPiece:
-        """A later block."""
-        tables = self.chain_tables
-        key = (shared, before, after)
-        if key not in self.pieces:
-            mode, rows = tables.decode_block(shared, before, after)
-            chosen = choices_of(tables.model, rows, mode, tables.weights)
-            any_sharding = tables.model.settings.state_shardings[0]
-            around = {op: OpChoice(row, any_sharding) for op, row in tables.end_assignment(shared, before).items()}
-            breakdown = cost_breakdown_of(tables.model, around | chosen, tables.chain.block(1))
-            self.pieces[key] = ChainPiece(chosen, breakdown)
-        return self.pieces[key]
+def head_piece(tables: ChainTables, shared: int, end: int) -> ChainPiece:
+    """Decode head and block 0."""
+    head, mode, first = tables.decode_head(shared, end)
+    chosen = choices_of(tables.model, head, Recompute.NONE, tables.weights)
+    chosen |= choices_of(tables.model, first, mode, tables.weights)
+    ops = (*tables.chain.head, *tables.chain.block(0))
+    return ChainPiece(chosen, cost_breakdown_of(tables.model, chosen, ops))
 
-    def tail(self, shared: int, end: int) -> ChainPiece:
-        """Ops after the blocks."""
-        tables = self.chain_tables
-        chosen = choices_of(tables.model, tables.decode_tail(shared, end), Recompute.NONE, tables.weights)
-        any_sharding = tables.model.settings.state_shardings[0]
-        around = {op: OpChoice(row, any_sharding) for op, row in tables.last_end_assignment(shared, end).items()}
-        return ChainPiece(chosen, cost_breakdown_of(tables.model, around | chosen, tables.chain.tail))
+
+def block_piece(tables: ChainTables, shared: int, before: int, after: int) -> ChainPiece:
+    """Decode a later block; once between any two states."""
+
+    def decode() -> ChainPiece:
+        mode, rows = tables.decode_block(shared, before, after)
+        chosen = choices_of(tables.model, rows, mode, tables.weights)
+        return _piece_between(tables, chosen, tables.end_assignment(shared, before), tables.chain.block(1))
+
+    return tables.cache.get(ChainPiece, _BlockAt(tables, shared, before, after), decode)
+
+
+def tail_piece(tables: ChainTables, shared: int, end: int) -> ChainPiece:
+    """Decode the ops after the blocks."""
+    chosen = choices_of(tables.model, tables.decode_tail(shared, end), Recompute.NONE, tables.weights)
+    return _piece_between(tables, chosen, tables.last_end_assignment(shared, end), tables.chain.tail)
+
+
+def _piece_between(
+    tables: ChainTables, chosen: dict[int, OpChoice], neighbours: Mapping[int, int], ops: Sequence[int]
+) -> ChainPiece:
+    """Return ops with what they cost beside the strategies of their neighbours."""
+    any_sharding = tables.model.settings.state_shardings[0]
+    around = {op: OpChoice(row, any_sharding) for op, row in neighbours.items()}
+    return ChainPiece(chosen, cost_breakdown_of(tables.model, around | chosen, ops))

@@ -41,7 +41,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 from jupyter_autotrain.parallel.search.factors.problem import rank
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.folding import ChainPath, ChainTables
-from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, StageTables
+from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, block_piece, head_piece, tail_piece
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
 
@@ -63,7 +63,7 @@ class StageSolution:
 
 @dataclass(frozen=True)
 class StageProblem:
-    """What a stage holds and what limits it.
+    """A stage: its blocks and its limits.
 
     Attributes:
         model: Costs on the stage's devices.
@@ -93,39 +93,39 @@ class StageProblem:
     end: int | None = None
     most_multipliers: int = MULTIPLIERS
 
-    def tables(self, weights: LagrangianWeights) -> StageTables:
-        """Tables at some weights; made once."""
+    def tables(self, weights: LagrangianWeights) -> ChainTables:
+        """Return the tables at some weights; made once."""
 
-        def make() -> StageTables:
+        def make() -> ChainTables:
             modes = self.modes if weights.multiplier or Recompute.NONE not in self.modes else (Recompute.NONE,)
             self.model.price_edges(self.chain.representative_ops)
-            return StageTables(ChainTables(self.model, self.chain, weights, modes))
+            return ChainTables(self.model, self.chain, weights, modes, self.cache)
 
-        return self.cache.get(StageTables, (self.model, self.modes, weights), make)
+        return self.cache.get(ChainTables, (self.model, self.modes, weights), make)
 
     def weights(self, multiplier: float) -> LagrangianWeights:
         """All weights; without a multiplier the number in flight is irrelevant."""
         return LagrangianWeights(multiplier, in_flight=self.in_flight if multiplier else 1.0, rounds=self.rounds)
 
     def path(self, weights: LagrangianWeights) -> ChainPath:
-        """The best path at some weights."""
-        tables = self.tables(weights).chain_tables
+        """Return the best path at some weights."""
+        tables = self.tables(weights)
         return tables.path(*self._between(tables))
 
     def solve(self, weights: LagrangianWeights) -> Relaxation[StagePlan]:
-        """The best plan at some weights."""
+        """Return the best plan at some weights."""
         tables = self.tables(weights)
-        value, shared, states = tables.chain_tables.path(*self._between(tables.chain_tables))
+        value, shared, states = tables.path(*self._between(tables))
         return Relaxation(value, self._point(self._plan(tables, shared, states)))
 
     def _between(self, tables: ChainTables) -> tuple[Floats, Floats, int]:
         """Costs at both ends of a path, and the steps between."""
-        start = tables.head if self.first else self._only(self.begin, tables)
-        stop = tables.tail if self.last else self._only(self.end, tables)
+        start = tables.head().costs if self.first else self._only(self.begin, tables)
+        stop = tables.tail().costs if self.last else self._only(self.end, tables)
         return start, stop, self.blocks - 1 if self.first else self.blocks
 
     def minimise(self, limit_bytes: float = inf, cutoff_s: float = inf, multiplier: float = 0.0) -> StageSolution:
-        """The fastest plan found within the limit.
+        """Return the fastest plan found within the limit.
 
         Args:
             limit_bytes: Memory of a rank.
@@ -170,7 +170,7 @@ class StageProblem:
         return Bracket(infeasible, feasible, bound_s, at_multiplier)
 
     def lightest(self) -> DualPoint[StagePlan]:
-        """The plan with the least memory, the fastest of those."""
+        """Return the plan with the least memory, the fastest of those."""
         return self.solve(replace(self.weights(1.0), time_weight=1j)).point
 
     def _point(self, plan: StagePlan) -> DualPoint[StagePlan]:
@@ -178,19 +178,19 @@ class StageProblem:
         rounds = self.rounds or self.model.microbatches
         return DualPoint(rounds * breakdown.micro_s + breakdown.step_s, breakdown.bytes(self.in_flight), plan)
 
-    def _only(self, state: int | None, chain: ChainTables) -> Floats:
-        """Zero at one state (or at all), infinite elsewhere."""
-        row = np.full((chain.step.shape[0], chain.step.shape[1]), inf if state is not None else 0.0)
+    def _only(self, state: int | None, tables: ChainTables) -> Floats:
+        """Return zero at one state (or at all), infinite elsewhere."""
+        row = np.full(tables.step().costs.shape[:2], inf if state is not None else 0.0)
         if state is not None:
             row[:, state] = 0.0
         return row
 
-    def _plan(self, tables: StageTables, shared: int, states: Sequence[int]) -> StagePlan:
-        pieces = [tables.head(shared, states[0])] if self.first else []
-        pieces += [tables.block(shared, a, c) for a, c in pairwise(states)]
+    def _plan(self, tables: ChainTables, shared: int, states: Sequence[int]) -> StagePlan:
+        pieces = [head_piece(tables, shared, states[0])] if self.first else []
+        pieces += [block_piece(tables, shared, a, c) for a, c in pairwise(states)]
         after = states if self.first else states[1:]
         if self.last:
-            pieces.append(tables.tail(shared, states[-1]))
+            pieces.append(tail_piece(tables, shared, states[-1]))
         return StagePlan(tuple(pieces), tuple((shared, state) for state in after), tables)
 
     def _spliced(self, dual: LagrangianDual[StagePlan], limit: float) -> DualPoint[StagePlan]:
@@ -212,11 +212,11 @@ class StageProblem:
         after = list(accumulate((p.breakdown for p in reversed(second.pieces)), initial=empty))
         rounds = self.rounds or self.model.microbatches
         for k in range(1, len(first.states)):
-            joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+            joint = block_piece(second.tables, *first.states[k - 1], second.states[k][1])
             breakdown = before[k] + joint.breakdown + after[len(second.pieces) - k - 1]
             yield rounds * breakdown.micro_s + breakdown.step_s, breakdown.bytes(self.in_flight), k
 
     def _splice(self, first: StagePlan, second: StagePlan, k: int) -> StagePlan:
-        joint = second.tables.block(first.states[k - 1][0], first.states[k - 1][1], second.states[k][1])
+        joint = block_piece(second.tables, *first.states[k - 1], second.states[k][1])
         pieces = (*first.pieces[:k], joint, *second.pieces[k + 1 :])
         return StagePlan(pieces, (*first.states[:k], *second.states[k:]), second.tables)

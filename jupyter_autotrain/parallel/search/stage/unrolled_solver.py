@@ -20,7 +20,7 @@ from jupyter_autotrain.parallel.search.factors.factors import OpChoice, cost_bre
 from jupyter_autotrain.parallel.search.factors.lagrangian import DoesNotFit
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.factors.problem import Assignment
-from jupyter_autotrain.parallel.search.request.space import Candidate
+from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.outcome import CandidateResult, Outcome, Stage
 
 NODES = 2_000  # of branch and bound: about half a second; what stays open is the gap
@@ -29,7 +29,7 @@ NODES = 2_000  # of branch and bound: about half a second; what stays open is th
 def solve_unrolled(
     model: CostModel, candidate: Candidate, limit_bytes: float, check: Callable[[], None]
 ) -> CandidateResult:
-    """The best plan of a candidate, with a bound."""
+    """Return the best plan of a candidate, with a bound."""
     problem = problem_of(model, check)
     try:
         found = minimise_bounded(problem, limit_bytes, nodes=NODES, check=check)
@@ -41,7 +41,7 @@ def solve_unrolled(
 
 
 def outcome_of_assignment(model: CostModel, candidate: Candidate, assignment: Assignment, bound_s: float) -> Outcome:
-    """An assignment of `factors.problem_of` as an outcome of one stage."""
+    """Return an assignment of `factors.problem_of` as an outcome of one stage."""
     count = len(model.graph.ops)
     shardings = model.settings.state_shardings
     chosen = {op: OpChoice(assignment.get(op, 0), shardings[assignment.get(count + op, 0)]) for op in range(count)}
@@ -50,6 +50,9 @@ def outcome_of_assignment(model: CostModel, candidate: Candidate, assignment: As
 
 
 def exhaustive_outcome(model: CostModel, candidate: Candidate, limit_bytes: float) -> Outcome | None:
-    """The best plan of a candidate with one stage and no recompute, by looking at every one; None when none fits."""
+    """Return the best plan of a candidate with one stage and no recompute, by looking at every one.
+
+    None when none fits.
+    """
     found = exhaustive(problem_of(model), limit_bytes)
     return outcome_of_assignment(model, candidate, found[1], found[0]) if found else None

@@ -1,8 +1,8 @@
 """A trial with many options, as workloads get it."""
 
-from jupyter_autotrain.backends.kubernetes.manifests.pod_template import PodProgram, pod_template
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadRequest
+from jupyter_autotrain.backends.kubernetes.workloads.pod_template import PodProgram, pod_template
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 LABELS = naming.labels_of("ab12-3-1", "0123456789ab")

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes.access.kubeconfig import Access
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.access.credentials import Access
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import collected_folder
@@ -16,7 +17,6 @@ from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBacke
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.states import TrialState
 from jupyter_autotrain.errors import BackendUnavailableError
 
 KINDS = {

@@ -7,12 +7,12 @@ from typing import cast
 
 import pytest
 
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes import leftovers
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.backends.kubernetes.submission import leftovers
-from jupyter_autotrain.backends.kubernetes.submission.session import Session
-from jupyter_autotrain.core.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.errors import BackendError
 
 FORBIDDEN = ApiRefusedError(403, "Forbidden", "ada may not")

@@ -10,8 +10,8 @@ import aiohttp
 import pytest
 from aiohttp.client_reqrep import ConnectionKey
 
-from jupyter_autotrain.backends.kubernetes.access.renewed_access import said
-from jupyter_autotrain.backends.kubernetes.checks import permissions
+from jupyter_autotrain.backends.kubernetes.access.credentials import said
+from jupyter_autotrain.backends.kubernetes.inventory import permissions
 
 LACKING = [permissions.Permission("batch", "jobs", "create"), permissions.Permission("", "pods/log", "get")]
 

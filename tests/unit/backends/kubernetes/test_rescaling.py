@@ -2,8 +2,8 @@
 
 import pytest
 
-from jupyter_autotrain.backends.kubernetes_pod import rescaling
-from jupyter_autotrain.core import wire
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.pods import rescaling
 
 
 def node(tmp_path, number, **files):
@@ -22,7 +22,6 @@ def test_a_first_pod_finds_nothing_to_go_on_from(tmp_path):
 def test_a_node_goes_on_with_its_streams_and_checkpoints(tmp_path):
     first = node(tmp_path, 0, status_json="{}", metrics="kept", lock="", checkpoints__saved="1")
     (first / wire.STOP_FILE).write_text("stop")
-    (first / "partials-1").write_text("ended")
     assert rescaling.begin(str(first), 0, 1, 1) is True
     names = sorted(path.name for path in first.iterdir() if path.is_file())
     assert names == ["metrics", "nodes", "status.json-1"]

@@ -6,13 +6,13 @@ from typing import cast
 
 import pytest
 
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
-from jupyter_autotrain.backends.kubernetes.access.api_errors import ApiRefusedError
+from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
-from jupyter_autotrain.backends.kubernetes.submission.submitting import Submitter
-from jupyter_autotrain.backends.kubernetes.submission.trial_program import TrialProgram
+from jupyter_autotrain.backends.kubernetes.submitting import Submitter
+from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.core.json import JsonObject
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError
 

@@ -9,12 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from jupyter_autotrain.backends.kubernetes_pod import places
-from jupyter_autotrain.backends.kubernetes_pod.pod import PREEMPTED_CODE
+from jupyter_autotrain.agent.pods import places
+from jupyter_autotrain.agent.pods.pod import PREEMPTED_CODE
 
 PROGRAM = """
 import os, sys
-from jupyter_autotrain.backends.kubernetes_pod.pod import Pod
+from jupyter_autotrain.agent.pods.pod import Pod
 sys.exit(Pod(os.environ, sys.argv[1], sys.argv[2]).main())
 """
 

@@ -1,0 +1,103 @@
+"""The needs of a trial that a pod meets before its supervisor starts: data, checkpoints, and the cell's imports."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.agent import fields, wire
+from jupyter_autotrain.agent.errors import DataError
+from jupyter_autotrain.agent.objects import archives
+from jupyter_autotrain.agent.pods import places
+from jupyter_autotrain.agent.trial.trial_file import TrialFile
+
+
+def prepare(trial: TrialFile, run: str, environ: Mapping[str, str]) -> list[str]:
+    """Have all that a trial needs, and write its places into `trial`; return lines for the trial's stderr.
+
+    The manager's side says in `trial`: `archives` (as `archives.place` takes them), `on_volume` (whether the
+    profile's storage is mounted), `resumed` (the attempts that it may go on from, the last one first, as
+    `layout.attempt` names them).
+
+    Args:
+        trial: `trial.json`, as it was sent.
+        run: The folder of everything that the pod makes.
+        environ: The variables of the container.
+
+    Raises:
+        DataError: Something is not there, or the image lacks what the cell imports.
+    """
+    on_volume = bool(trial.pop("on_volume", False))
+    folder = f"{run}/data"
+    trial["environments"] = f"{run}/environments"
+    if on_volume:
+        folder = places.DATA
+        trial["environments"] = places.ENVIRONMENTS
+    wanted = _mappings(trial.pop("archives", ()))
+    found = archives.place([one for one in wanted if one.get("path")], f"{run}/data", {})  # small, so each pod's own
+    credentials = _credentials(environ)
+    found.update(archives.place([one for one in wanted if not one.get("path")], folder, credentials))
+    if "data" in trial:
+        trial["data"] = [_with_path(entry, found) for entry in _mappings(trial["data"])]
+    trial["data_folder"] = folder
+    trial["bundle"] = found.get(places.BUNDLE, "")
+    earlier = _list(trial.pop("resumed", ()))
+    resumed = (on_volume and _on_volume(earlier)) or found.get(places.CHECKPOINTS)
+    if resumed:
+        trial["resume_from"] = resumed
+    _use_image(trial)
+    return _check_packages(trial, environ) if trial.get("python_packages") else []
+
+
+def _list(value: object) -> list[object]:
+    return list(value) if isinstance(value, (list, tuple)) else []
+
+
+def _mappings(value: object) -> list[dict[str, object]]:
+    return [fields.mapping(one) for one in _list(value)]
+
+
+def _check_packages(trial: Mapping[str, object], environ: Mapping[str, str]) -> list[str]:
+    from jupyter_autotrain.agent.pods import packages  # noqa: PLC0415 - only cells that import pay
+
+    return packages.check(trial, str(trial["python"]), environ)
+
+
+def _with_path(entry: Mapping[str, object], found: Mapping[str, str]) -> dict[str, object]:
+    """Return an entry of `data:` with its path in this pod, where it was sent."""
+    place = found.get(f"{places.DATA_PREFIX}{entry.get('name')}")
+    return {**entry, "path": f"{place}/{entry.get('file_name')}"} if place else dict(entry)
+
+
+def _on_volume(earlier: Sequence[object]) -> str:
+    """Return the checkpoints of the first of these attempts that has left any on the volume; "" where none has."""
+    for attempt in map(str, earlier):
+        for path in (places.checkpoints(attempt), f"{places.trial_directory(attempt, 0)}/{places.CHECKPOINTS}"):
+            if any(not name.endswith(wire.DRAFT) for _, _, names in os.walk(path) for name in names):
+                return path
+    return ""
+
+
+def _credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the credentials of the storage, by the names that they are known by."""
+    found = {name: value for name, value in environ.items() if name.startswith(places.CREDENTIAL_PREFIX)}
+    return {name[len(places.CREDENTIAL_PREFIX) :]: value for name, value in found.items()}
+
+
+def _use_image(trial: TrialFile) -> None:
+    """Note that the pod runs in the image that `environment:` names: nothing is left to be started there."""
+    asked = fields.mapping(trial.get("python_environment"))
+    if asked.get("kind") == "image":
+        trial["python_environment"] = {**asked, "kind": "place", "value": ""}
+
+
+def failed_status(error: DataError) -> dict[str, object]:
+    """Return the status file of a trial that could not begin."""
+    now_s = time.time()
+    reason = " ".join(part for part in (error.found, error.action.replace("\n", " ")) if part)
+    return {
+        "wire": 1, "state": "FAILED", "reason": reason, "exit_code": None, "signal": None, "supervisor": [0, 0.0, ""],
+        "worker": None, "started_s": now_s, "ended_s": now_s, "failed_s": now_s, "peak_memory_bytes": None,
+        "limits": "", "groups": [], "traceback": "", "cell_line": "", "kind": "environment",
+    }  # fmt: skip

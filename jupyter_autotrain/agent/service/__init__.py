@@ -1,0 +1,1 @@
+"""The agent: it answers requests over a byte stream, and keeps nothing."""

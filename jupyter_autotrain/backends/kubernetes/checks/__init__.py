@@ -1,1 +1,0 @@
-"""Whether a cluster would take a trial from this user."""

@@ -1,1 +1,0 @@
-"""Trials on several nodes that start on all of them or on none."""

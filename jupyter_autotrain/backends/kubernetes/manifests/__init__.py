@@ -1,1 +1,0 @@
-"""The objects of a trial as they are sent. Pure."""

@@ -1,1 +1,0 @@
-"""Trials that long-running pods run one after another."""

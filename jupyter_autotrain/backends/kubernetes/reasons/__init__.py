@@ -1,1 +1,0 @@
-"""What a trial waits for and why it ended, in a user's words. Pure."""

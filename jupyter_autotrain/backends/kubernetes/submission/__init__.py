@@ -1,1 +1,0 @@
-"""What is made and sent of a trial, before it runs."""

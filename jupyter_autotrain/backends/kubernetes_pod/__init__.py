@@ -1,1 +1,0 @@
-"""What runs in the pods of trials, with the standard library of Python 3.9 alone."""

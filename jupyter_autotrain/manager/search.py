@@ -1,0 +1,138 @@
+"""The search of an experiment: new trials with the parameters that its tuner gives."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.states import FinalState, TrialState
+from jupyter_autotrain.core.objective import Constraint, Objective, Summary
+from jupyter_autotrain.core.space import allows
+from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.text_format import count, cut
+from jupyter_autotrain.core.tuner import Observation, Tuner
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.manager.experiment_run import ExperimentRun
+
+_log = logging.getLogger(__name__)
+
+
+def create_trials(run: ExperimentRun) -> None:
+    """Fill the free slots with new trials, until there are as many as the spec asks for."""
+    if run.objective_check.reason and not run.attempts:
+        _end_blocked(run)
+    while _may_create(run):
+        _create_trial(run)
+    if not run.closed and len(run.trials) >= run.record.spec.trials:
+        run.close()
+
+
+def _may_create(run: ExperimentRun) -> bool:
+    has_slot = len(run.active) < run.concurrency
+    has_trials_left = len(run.trials) < run.record.spec.trials
+    return has_slot and has_trials_left and not run.closed and not run.objective_check.reason
+
+
+def _create_trial(run: ExperimentRun) -> None:
+    """Create one trial; or close the experiment when the tuner has none, or fails."""
+    number = max(run.trials, default=0) + 1
+    try:
+        params = _ask(run, number)
+    except Exception as error:  # noqa: BLE001 - a bad tuner fails its trial, not the manager
+        _log.exception("%s: the tuner failed", run.label)
+        what = str(error) if isinstance(error, AutotrainError) else f"{type(error).__name__}: {error}"
+        reason = f"the tuner {run.record.spec.tuner!r} failed: {what}"
+        run.add_trial(number, {})
+        run.change_state(number, TrialState.FAILED, reason)
+        run.close(reason)
+        return
+    if params is None:
+        run.close(f"the search space is used up after {count(len(run.trials), 'trial')}")
+    else:
+        run.add_trial(number, params)
+
+
+def _ask(run: ExperimentRun, number: int) -> Mapping[str, JsonValue] | None:
+    spec = run.record.spec
+    context = run.context
+    if not spec.search:
+        return {}
+    if run.tuner is None:
+        run.tuner = context.retry_transient(context.factories.create_tuner, spec)
+        run.untold = set(run.trials)
+    _tell(run, run.tuner)
+    params = context.retry_transient(run.tuner.ask, number)
+    if params is not None:
+        _check(spec, params)
+    return params
+
+
+def _tell(run: ExperimentRun, tuner: Tuner) -> None:
+    """Tell the tuner what has changed, in order of the trials' numbers."""
+    for number in sorted(run.untold):
+        tuner.tell(_observation(run, number))
+        run.untold.discard(number)
+
+
+def _observation(run: ExperimentRun, number: int) -> Observation:
+    trial = run.trials[number]
+    spec = run.record.spec
+    if not trial.state.is_final or not (spec.more_objectives or spec.constraints):
+        return Observation(number, trial.params, trial.state, trial.value)
+    values = tuple(_value(run, number, one) for one in spec.more_objectives)
+    return Observation(number, trial.params, trial.state, trial.value, values, _violations(run, number))
+
+
+def _violations(run: ExperimentRun, number: int) -> dict[str, float]:
+    found = {}
+    for constraint in run.record.spec.constraints:
+        value = _value(run, number, _last_of(constraint))
+        if value is not None:
+            found[str(constraint)] = constraint.violation(value)
+    return found
+
+
+def _last_of(constraint: Constraint) -> Objective:
+    return Objective(constraint.metric, summary=Summary.LAST)
+
+
+def _value(run: ExperimentRun, number: int, objective: Objective) -> float | None:
+    """Return a trial's value of an objective, from what the store has of it."""
+    store = run.context.store
+    columns = run.context.retry_store(store.series, run.id, objective.metric, number).get(number)
+    return None if columns is None else objective.value(columns[1])
+
+
+def _check(spec: ExperimentSpec, params: Mapping[str, JsonValue]) -> None:
+    """Check what a tuner gives.
+
+    Raises:
+        ValueError: It is no point of the search space.
+    """
+    if not isinstance(params, Mapping):
+        raise ValueError(f"it gave {cut(repr(params), 80)} instead of a mapping of parameters")  # noqa: TRY004
+    json.dumps(params, allow_nan=False)
+    if spec.tuner == "batch":
+        return
+    for name in {**spec.search, **params}:
+        if name not in params:
+            raise ValueError(f"it gave no value of {name!r}")
+        if name not in spec.search:
+            raise ValueError(f"it gave {name!r}, which is not in the search space")
+        if not allows(spec.search[name], params[name]):
+            raise ValueError(f"it gave {name} = {cut(repr(params[name]), 80)}, which the search space does not have")
+
+
+def _end_blocked(run: ExperimentRun) -> None:
+    """No trial that could report the objective runs any more: what is blocked never begins."""
+    waiting = run.waiting()
+    not_created = 0 if run.closed else run.record.spec.trials - len(run.trials)
+    left = len(waiting) + not_created
+    reason = run.objective_check.closing_reason(left)
+    run.objective_check.reason = ""
+    if left:
+        run.close(reason)
+    run.cancel_trials(waiting, FinalState(TrialState.CANCELLED, reason))
+    run.store_decision("objective", "")

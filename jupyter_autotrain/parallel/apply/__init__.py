@@ -1,0 +1,1 @@
+"""Executes a plan: `recipe` says what is done, as plain data without torch; `interpreter` does it."""

@@ -1,0 +1,107 @@
+"""Modules whose weights are split over a tensor axis: products with weights, and embeddings.
+
+The weight stays a parameter of the module, as one distributed tensor; the forward pass takes this rank's part of it.
+Which rank has what is what Megatron-LM does (Shoeybi et al. 2019): columns are output features, rows input features,
+the vocabulary is rows of an embedding. Biases stay whole: a rank reads the part that meets its columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import torch
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import Shard
+from torch.distributed.tensor.placement_types import Placement, _StridedShard
+
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.apply.clipping import local
+from jupyter_autotrain.parallel.apply.layouts import moved, summed
+from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, WeightSplit
+
+CONV1D: Final = "Conv1D"  # of transformers: a product whose weight is (inputs, outputs)
+_FEATURES_OF = {WeightSplit.COLUMNS: 0, WeightSplit.ROWS: 1, WeightSplit.VOCABULARY: 0}  # dim of (outputs, inputs)
+
+
+def placement_of(module: nn.Module, recipe: ModuleRecipe) -> Placement:
+    """Return how a module's weight lies on the tensor axis.
+
+    Raises:
+        PlanError: The module is of a kind that is not split.
+    """
+    dim = _FEATURES_OF[recipe.split]
+    if _is_conv1d(module) or (_is_embedding(module) and recipe.split is WeightSplit.COLUMNS):
+        dim = 1 - dim
+    elif not _is_linear(module) and not _is_embedding(module):
+        raise _unknown(module, recipe)
+    return Shard(dim) if recipe.parts == 1 else _StridedShard(dim, split_factor=recipe.parts)
+
+
+def split_forward(module: nn.Module, recipe: ModuleRecipe, mesh: DeviceMesh) -> Callable[[torch.Tensor], torch.Tensor]:
+    """Return the forward pass of a module with a split weight, from the layout of its input to that of its output."""
+    if _is_embedding(module):
+        return partial(_embedded, module, recipe, mesh)
+    return partial(_multiplied, module, recipe, mesh)
+
+
+def _is_linear(module: nn.Module) -> bool:
+    return type(module).forward is nn.Linear.forward
+
+
+def _is_conv1d(module: nn.Module) -> bool:
+    return type(module).__name__ == CONV1D and type(module).__module__.startswith("transformers.")
+
+
+def _is_embedding(module: Any) -> bool:  # noqa: ANN401 - a module of whatever attributes
+    plain = type(module).forward is nn.Embedding.forward
+    return plain and module.max_norm is None and not module.scale_grad_by_freq and not module.sparse
+
+
+def _unknown(module: nn.Module, recipe: ModuleRecipe) -> PlanError:
+    return PlanError(
+        f"The plan splits the weights of {recipe.path}, a {type(module).__name__}.",
+        "Weights of nn.Linear, nn.Embedding and Conv1D are split over a tensor axis.",
+        "Plan with mode='data_parallel', or make the product of an nn.Linear.",
+    )
+
+
+def _multiplied(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, x: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - a linear module
+    weight = local(module.weight)
+    if _is_conv1d(module):
+        weight = weight.t()
+    if recipe.split is WeightSplit.ROWS:
+        x = moved(x, mesh, recipe.comes, recipe.reads)
+        made = moved(nn.functional.linear(x, weight), mesh, Layout.TERMS, recipe.leaves)
+        bias = module.bias
+        if bias is None:
+            return made
+        return made + (summed(bias, mesh) if recipe.leaves is Layout.POSITIONS else bias)
+    x = moved(x, mesh, recipe.comes, recipe.reads, gradient=None if recipe.is_gathered else Layout.TERMS)
+    made = nn.functional.linear(x, weight, _columns_of(module.bias, recipe, mesh))
+    return moved(made, mesh, Layout.FEATURES, recipe.leaves)
+
+
+def _columns_of(bias: torch.Tensor | None, recipe: ModuleRecipe, mesh: DeviceMesh) -> torch.Tensor | None:
+    """Return the part of a whole bias that meets this rank's columns."""
+    if bias is None:
+        return None
+    rank = mesh.get_local_rank()
+    parts = summed(bias, mesh).view(recipe.parts, mesh.size(), -1)
+    return parts[:, rank].flatten()
+
+
+def _embedded(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, ids: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - an embedding
+    weight = local(module.weight)
+    if recipe.split is WeightSplit.COLUMNS:
+        rows = nn.functional.embedding(ids, weight, module.padding_idx)
+        return moved(rows, mesh, Layout.FEATURES, recipe.leaves)
+    own = ids - mesh.get_local_rank() * len(weight)
+    is_own = (own >= 0) & (own < len(weight))
+    rows = nn.functional.embedding(own.where(is_own, 0), weight)
+    if module.padding_idx is not None:
+        rows = torch.where((ids == module.padding_idx).unsqueeze(-1), rows.detach(), rows)
+    rows = rows * is_own.unsqueeze(-1)
+    return moved(rows, mesh, Layout.TERMS, recipe.leaves)

@@ -1,0 +1,152 @@
+"""Layers shared by the ranks of a tensor axis, in place: the model keeps its class, its structure and its names.
+
+Weights are split, and each module moves its input and output between the layouts that its recipe says (`products`).
+Where positions are split, they are so between the ends of a stretch of layers: what makes positions, rotary tables and
+masks from whole sequences, before it, sees whole sequences, and so does the head after it.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch import nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor.parallel import loss_parallel
+from torch.distributed.tensor.placement_types import Placement
+from torch.utils._pytree import tree_map
+
+from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.apply.layouts import moved, summed
+from jupyter_autotrain.parallel.apply.products import placement_of, split_forward
+from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
+
+LOCAL_SIZES: Final = {"GPT2Attention": ("split_size",), "T5Attention": ("n_heads",)}
+"""Class → attributes with sizes of split activations, which are to be those of a rank."""
+HIDDEN: Final = "hidden_states"
+
+
+def share_layers(model: nn.Module, recipe: TensorRecipe, mesh: DeviceMesh) -> None:
+    """Split a model's layers over a tensor axis; its weights are the same on all ranks.
+
+    Raises:
+        PlanError: Weights are of a kind that is not split, or tied to others that are split otherwise.
+    """
+    _split_weights(model, recipe.modules, mesh)
+    for module in recipe.modules:
+        if module.split is WeightSplit.NONE and module.comes is not module.reads:
+            _gather_input(model.get_submodule(module.path), mesh, module.comes, module.reads)
+    for path in recipe.summed:
+        _sum_gradients(model.get_submodule(path), mesh)
+    for path in recipe.gathered:
+        _gather_input(model.get_submodule(path), mesh, Layout.POSITIONS, Layout.WHOLE, Layout.TERMS)
+    for first, last in recipe.regions:
+        _gather_input(model.get_submodule(first), mesh, Layout.WHOLE, Layout.POSITIONS)
+        _gather_output(model.get_submodule(last), mesh)
+    _set_local_sizes(model, recipe, mesh.size())
+    if any(module.leaves is Layout.CLASSES for module in recipe.modules):
+        loss_parallel().__enter__()  # for the backward pass as well, wherever the loop has it
+        model.register_forward_hook(_plain_outputs)
+
+
+def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: DeviceMesh) -> None:
+    made: dict[nn.Parameter, tuple[nn.Parameter, Placement]] = {}
+    by_module = {model.get_submodule(recipe.path): recipe for recipe in modules}  # one may have several names
+    module: Any
+    for module, recipe in by_module.items():
+        if recipe.split is WeightSplit.NONE:
+            continue
+        placement = placement_of(module, recipe)
+        new, known = made.get(module.weight) or (_distributed(module.weight, mesh, placement), placement)
+        if known != placement:
+            raise _tied(recipe.path)
+        made[module.weight] = new, placement
+        module.weight = new
+        module.forward = split_forward(module, recipe, mesh)
+    for module in model.modules():
+        for name, weight in module.named_parameters(recurse=False):
+            if weight in made:  # no op reads it there, or the plan would say how
+                setattr(module, name, made[weight][0])
+
+
+def _distributed(weight: nn.Parameter, mesh: DeviceMesh, placement: Placement) -> nn.Parameter:
+    split = distribute_tensor(weight.detach(), mesh, [placement], src_data_rank=None)
+    return nn.Parameter(split, requires_grad=weight.requires_grad)
+
+
+def _tied(path: str) -> PlanError:
+    return PlanError(
+        f"The weight of {path} is tied to one that is split otherwise.",
+        "Tied weights that are split alike, as by their vocabulary.",
+        "Plan with mode='data_parallel', or untie them.",
+    )
+
+
+def _gather_input(
+    module: nn.Module, mesh: DeviceMesh, comes: Layout, reads: Layout, gradient: Layout | None = None
+) -> None:
+    """Move the first argument of a module, or its `hidden_states`."""
+
+    def move(_module: nn.Module, args: tuple[Any, ...], words: dict[str, Any]) -> tuple[Any, Any]:
+        if args:
+            return (moved(args[0], mesh, comes, reads, gradient=gradient), *args[1:]), words
+        hidden = moved(words[HIDDEN], mesh, comes, reads, gradient=gradient)
+        return args, {**words, HIDDEN: hidden}
+
+    module.register_forward_pre_hook(move, with_kwargs=True)
+
+
+def _gather_output(module: nn.Module, mesh: DeviceMesh) -> None:
+    """Gather the positions of what a module returns, or of the first it returns."""
+
+    def move(_module: nn.Module, _args: tuple[Any, ...], made: Any) -> Any:  # noqa: ANN401 - what a layer returns
+        if isinstance(made, tuple):
+            return (moved(made[0], mesh, Layout.POSITIONS, Layout.WHOLE), *made[1:])
+        return moved(made, mesh, Layout.POSITIONS, Layout.WHOLE)
+
+    module.register_forward_hook(move)
+
+
+def _sum_gradients(module: nn.Module, mesh: DeviceMesh) -> None:
+    """Let a module's own weights get the gradients of all ranks' positions."""
+    forward = module.forward
+
+    def run(*args: Any, **words: Any) -> Any:  # noqa: ANN401 - as the module's own
+        with _in_place(module, {name: summed(p, mesh) for name, p in module.named_parameters(recurse=False)}):
+            return forward(*args, **words)
+
+    module.forward = functools.update_wrapper(run, forward)
+
+
+@contextmanager
+def _in_place(module: nn.Module, tensors: dict[str, torch.Tensor]) -> Iterator[None]:
+    """Let a module see tensors in the place of its own parameters."""
+    held = dict(module._parameters)  # noqa: SLF001 - torch has no other way that keeps hooks
+    module._parameters.update(tensors)  # type: ignore[arg-type] # noqa: SLF001 - as above
+    try:
+        yield
+    finally:
+        module._parameters.update(held)  # noqa: SLF001 - as above
+
+
+def _set_local_sizes(model: nn.Module, recipe: TensorRecipe, ranks: int) -> None:
+    """Let modules that write out sizes of what is split have those of a rank."""
+    paths = [module.path for module in recipe.modules if module.split is not WeightSplit.NONE]
+    for name, module in model.named_modules():
+        if any(path.startswith(f"{name}.") for path in paths):
+            for size in LOCAL_SIZES.get(type(module).__name__, ()):
+                setattr(module, size, getattr(module, size) // ranks)
+
+
+def _plain_outputs(model: nn.Module, _args: tuple[Any, ...], made: Any) -> Any:  # noqa: ANN401 - what a model returns
+    """Return a loss as a plain tensor, and out of training logits too; in training they stay split."""
+
+    def plain(value: Any) -> Any:  # noqa: ANN401 - as above
+        is_split = isinstance(value, DTensor) and value.ndim > 0 and model.training
+        return value.full_tensor() if isinstance(value, DTensor) and not is_split else value
+
+    return tree_map(plain, made)

@@ -1,0 +1,209 @@
+"""The choices of a plan, and which of them `Plan.apply` runs: one table, with a row per kind of choice.
+
+Everything that asks "does this run" reads it: `apply` refuses what a plan has beyond the executed rows, before
+anything of it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from typing import Final
+
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
+from jupyter_autotrain.parallel.decision import Decision, OpDecision
+from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
+
+BATCH_STATISTICS: Final = ("batch_norm", "native_batch_norm", "_batch_norm_with_update")
+
+
+class Support(StrEnum):
+    """The extent to which a choice is supported."""
+
+    EXECUTED = "executed"
+    EXPORTED = "exported only"
+    NOT_OFFERED = "not offered"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A kind of choice.
+
+    Attributes:
+        name: For people.
+        support: How far it goes.
+        found: What of it a plan has, in words; "" for nothing.
+    """
+
+    name: str
+    support: Support
+    found: Callable[[OpGraph, Decision], str]
+
+
+def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
+    """Yield the rows that a plan uses, each with what it has of it."""
+    for choice in CHOICES:
+        words = choice.found(graph, decision)
+        if words:
+            yield choice, words
+
+
+def beyond(graph: OpGraph, decision: Decision) -> tuple[str, ...]:
+    """Return what a plan has that is not executed, in words."""
+    return tuple(words for choice, words in choices_in(graph, decision) if choice.support is not Support.EXECUTED)
+
+
+def executed() -> tuple[str, ...]:
+    """Return the names of the executed rows."""
+    return tuple(choice.name for choice in CHOICES if choice.support is Support.EXECUTED)
+
+
+def _axis(role: LoopRole, what: str, graph: OpGraph, decision: Decision) -> str:
+    """Return the axes that split loops of a role, but for the tensor axis, which has rows of its own."""
+    shared = tensor_axis(graph, decision)
+    axes = [
+        name
+        for axis, name in enumerate(decision.mesh.axes)
+        if axis != shared and role in axis_roles(graph, decision, axis)
+    ]
+    return f"{what} over the axis {' and '.join(axes)}" if axes else ""
+
+
+def _layers(graph: OpGraph, decision: Decision) -> str:
+    """Return the tensor axis over which layers are split, whatever lies between them."""
+    axis = tensor_axis(graph, decision)
+    if axis is None or why_not_executed(graph, decision):
+        return ""
+    return f"layers split over the axis {decision.mesh.axes[axis]}"
+
+
+def _positions(graph: OpGraph, decision: Decision) -> str:
+    """Return the tensor axis that splits positions within layers."""
+    axis = tensor_axis(graph, decision)
+    if axis is None or LoopRole.SEQUENCE not in axis_roles(graph, decision, axis) or why_not_executed(graph, decision):
+        return ""
+    return f"positions within layers split over the axis {decision.mesh.axes[axis]}"
+
+
+def _odd_layers(graph: OpGraph, decision: Decision) -> str:
+    """Return why a tensor axis is not executed."""
+    axis = tensor_axis(graph, decision)
+    reason = why_not_executed(graph, decision)
+    return f"layers split over the axis {decision.mesh.axes[axis or 0]}, where {reason}" if reason else ""
+
+
+def _idle_axis(graph: OpGraph, decision: Decision) -> str:
+    axes = [name for axis, name in enumerate(decision.mesh.axes) if not axis_roles(graph, decision, axis)]
+    return f"the same work on all ranks of the axis {' and '.join(axes)}" if axes else ""
+
+
+def _stages(_graph: OpGraph, decision: Decision) -> str:
+    return f"{len(decision.stages)} pipeline stages" if len(decision.stages) > 1 else ""
+
+
+def _schedule(schedule: Schedule, _graph: OpGraph, decision: Decision) -> str:
+    return f"the schedule {schedule}" if len(decision.stages) > 1 and decision.schedule is schedule else ""
+
+
+def _accumulation(_graph: OpGraph, decision: Decision) -> str:
+    alone = len(decision.stages) == 1
+    return f"{decision.microbatches} microbatches, accumulated" if alone and decision.microbatches > 1 else ""
+
+
+def _zero(level: ZeroLevel, what: str, _graph: OpGraph, decision: Decision) -> str:
+    used = any(op.states.zero is level for op in decision.ops.values())
+    return what if used and decision.mesh.devices > 1 else ""
+
+
+def _levels(graph: OpGraph, decision: Decision) -> str:
+    parameters = {t.id for t in graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable}
+    levels = set[ZeroLevel]()
+    for op in graph.ops:
+        if not parameters.isdisjoint(x.tensor for x in op.inputs):
+            levels.add(decision.ops[op.name].states.zero)
+    several = len(levels) > 1 and decision.mesh.devices > 1
+    return f"some weights at ZeRO level {min(levels):d}, others at {max(levels):d}" if several else ""
+
+
+def _hybrid(_graph: OpGraph, decision: Decision) -> str:
+    return "weights shared out within groups" if any(op.states.inner for op in decision.ops.values()) else ""
+
+
+def _recompute(mode: Recompute, _graph: OpGraph, decision: Decision) -> str:
+    return f"recompute {mode}" if any(op.recompute is mode for op in decision.ops.values()) else ""
+
+
+def _host(which: Callable[[OpDecision], bool], what: str, _graph: OpGraph, decision: Decision) -> str:
+    return what if any(which(op) for op in decision.ops.values()) else ""
+
+
+def _joined_samples(graph: OpGraph, decision: Decision) -> str:
+    """Return why ranks may not have samples of their own; batch statistics may be of a rank's own samples."""
+    reason = graph.unsplittable_reason
+    splits = [axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes))]
+    if not reason or not any(LoopRole.BATCH in roles for roles in splits) or _batch_statistics(graph, decision):
+        return ""
+    return f"samples of its own on each rank, although {reason}"
+
+
+def _batch_statistics(graph: OpGraph, decision: Decision) -> str:
+    if decision.mesh.devices > 1 and any(is_batch_norm(op) for op in graph.ops):
+        return "batch statistics"
+    return ""
+
+
+def _half_precision(graph: OpGraph, _decision: Decision) -> str:
+    trained = (t for t in graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable)
+    return "float16 weights, whose gradients need scaling" if any(t.dtype == "float16" for t in trained) else ""
+
+
+def is_batch_norm(op: Op) -> bool:
+    """Return whether an op takes statistics over the batch."""
+    words = " ".join([op.kind, *(member.name for member in op.members)])
+    return any(name in words for name in BATCH_STATISTICS)
+
+
+_EXECUTED, _EXPORTED, _NOT = Support
+
+CHOICES: Final = (
+    Choice("data axis", _EXECUTED, partial(_axis, LoopRole.BATCH, "samples split")),
+    Choice("DDP", _EXECUTED, partial(_zero, ZeroLevel.NONE, "replicated weights")),
+    Choice("ZeRO-1", _EXECUTED, partial(_zero, ZeroLevel.OPTIMIZER, "optimizer states shared out")),
+    Choice("ZeRO-2", _EXECUTED, partial(_zero, ZeroLevel.GRADIENTS, "gradients shared out")),
+    Choice("ZeRO-3", _EXECUTED, partial(_zero, ZeroLevel.PARAMETERS, "weights shared out")),
+    Choice("several ZeRO levels", _EXPORTED, _levels),
+    Choice("HSDP", _EXECUTED, _hybrid),
+    Choice("recompute of whole layers", _EXECUTED, partial(_recompute, Recompute.FULL)),
+    Choice("recompute of attention", _EXECUTED, partial(_recompute, Recompute.SELECTIVE)),
+    Choice("accumulation", _EXECUTED, _accumulation),
+    Choice("batch statistics", _EXECUTED, _batch_statistics),
+    Choice("tensor axis", _EXECUTED, _layers),
+    Choice("tensor axis with sequence", _EXECUTED, _positions),
+    Choice("tensor axis used otherwise", _EXPORTED, _odd_layers),
+    Choice("tensor axis over features", _EXPORTED, partial(_axis, LoopRole.FEATURE, "features split")),
+    Choice("tensor axis over heads", _EXPORTED, partial(_axis, LoopRole.HEAD, "heads split")),
+    Choice("tensor axis over other loops", _EXPORTED, partial(_axis, LoopRole.OTHER, "a tensor split")),
+    Choice("sequence axis", _EXPORTED, partial(_axis, LoopRole.SEQUENCE, "positions split")),
+    Choice("spatial axis", _EXPORTED, partial(_axis, LoopRole.SPATIAL, "height or width split")),
+    Choice("expert axis", _EXPORTED, partial(_axis, LoopRole.EXPERT, "experts split")),
+    Choice("pipeline stages", _EXPORTED, _stages),
+    Choice("GPipe", _EXPORTED, partial(_schedule, Schedule.GPIPE)),
+    Choice("1F1B", _EXPORTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
+    Choice("interleaved 1F1B", _EXPORTED, partial(_schedule, Schedule.INTERLEAVED)),
+    Choice(
+        "optimizer on the host",
+        _EXPORTED,
+        partial(_host, lambda op: op.states.offload, "optimizer states in the host's memory"),
+    ),
+    Choice(
+        "table on the host",
+        _EXPORTED,
+        partial(_host, lambda op: op.states.host_table, "embedding tables in the host's memory"),
+    ),
+    Choice("idle axis", _NOT, _idle_axis),
+    Choice("float16 weights", _NOT, _half_precision),
+    Choice("samples that meet", _NOT, _joined_samples),
+)

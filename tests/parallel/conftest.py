@@ -1,0 +1,22 @@
+"""The ranks that all tests of this folder share, and what one process does alone."""
+
+from functools import cache
+
+import pytest
+
+from tests.labs.rank_pool import RankPool
+
+
+@pytest.fixture(scope="session")
+def ranks(tmp_path_factory):
+    pool = RankPool(tmp_path_factory.mktemp("ranks"))
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(scope="session")
+def alone(ranks):
+    """Model and clipping → losses and gradients of one process, without a plan."""
+    from tests.parallel import training  # the folder is collected without torch too
+
+    return cache(lambda model, **words: ranks.run(1, training.train, model=model, **words)[0])

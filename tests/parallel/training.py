@@ -1,0 +1,259 @@
+"""Models and the loop that ranks run: as a user writes it, with `plan.apply` or without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.distributed.tensor import DTensor
+from torch.utils.data import DataLoader, Dataset
+
+from jupyter_autotrain.parallel.plan import Plan
+
+BATCH = 16
+LENGTH = 8
+STEPS = 5
+CLASSES = 10
+SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+WORDS = {"vocab_size": 96, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
+NO_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+
+
+class Mlp(nn.Module):
+    def __init__(self, dropout=0.0):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(24, 24) for _ in range(3))
+        self.dropout = nn.Dropout(dropout)
+        self.head = nn.Linear(24, CLASSES)
+
+    def forward(self, x, y):
+        for layer in self.layers:
+            x = self.dropout(torch.relu(layer(x)))
+        return nn.functional.cross_entropy(self.head(x), y)
+
+
+class Cnn(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 8, 3, padding=1), nn.ReLU()
+        )
+        self.head = nn.Linear(8, CLASSES)
+
+    def forward(self, x, y):
+        return nn.functional.cross_entropy(self.head(self.body(x).mean((2, 3))), y)
+
+
+class Block(nn.Module):
+    """A layer as people write it, which shapes the heads itself."""
+
+    def __init__(self, width=32, heads=4):
+        super().__init__()
+        self.width_of_head = width // heads
+        self.before_attention = nn.LayerNorm(width)
+        self.before_mlp = nn.LayerNorm(width)
+        self.q = nn.Linear(width, width)
+        self.k = nn.Linear(width, width)
+        self.v = nn.Linear(width, width)
+        self.o = nn.Linear(width, width)
+        self.up = nn.Linear(width, 2 * width)
+        self.down = nn.Linear(2 * width, width)
+
+    def forward(self, x):
+        y = self.before_attention(x)
+        shape = (*x.shape[:2], -1, self.width_of_head)
+        q, k, v = (made(y).view(shape).transpose(1, 2) for made in (self.q, self.k, self.v))
+        attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.o(attended.transpose(1, 2).flatten(2))
+        return x + self.down(nn.functional.gelu(self.up(self.before_mlp(x))))
+
+
+class Blocks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(96, 32)
+        self.layers = nn.ModuleList(Block() for _ in range(2))
+        self.head = nn.Linear(32, 96)
+
+    def forward(self, input_ids, labels):
+        x = self.embedding(input_ids)
+        for layer in self.layers:
+            x = layer(x)
+        return nn.functional.cross_entropy(self.head(x).flatten(0, 1), labels.flatten())
+
+
+def gpt2():
+    import transformers
+
+    quiet = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}
+    sizes = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": LENGTH}
+    return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **quiet))
+
+
+def llama():
+    import transformers
+
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, **WORDS, num_key_value_heads=2))
+
+
+def bert():
+    import transformers
+
+    config = transformers.BertConfig(**SIZES, **NO_DROPOUT, vocab_size=96, max_position_embeddings=LENGTH)
+    return transformers.BertForMaskedLM(config)
+
+
+def vit():
+    import transformers
+
+    config = transformers.ViTConfig(**SIZES, **NO_DROPOUT, image_size=16, patch_size=8, num_labels=CLASSES)
+    return transformers.ViTForImageClassification(config)
+
+
+def t5():
+    import transformers
+
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0}
+    config = transformers.T5Config(**sizes, vocab_size=96, decoder_start_token_id=0, relative_attention_num_buckets=8)
+    return transformers.T5ForConditionalGeneration(config)
+
+
+def mixtral():
+    import transformers
+
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    return transformers.MixtralForCausalLM(
+        transformers.MixtralConfig(**SIZES, **WORDS, **experts, num_key_value_heads=2)
+    )
+
+
+MODELS = {"mlp": Mlp, "cnn": Cnn, "gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
+TENSOR_MODELS = {**MODELS, "blocks": Blocks, "t5": t5, "mixtral": mixtral}
+
+
+class Samples(Dataset):
+    def __init__(self, model, count=BATCH * STEPS):
+        self.model = model
+        self.count = count
+
+    def __len__(self):
+        return self.count
+
+    def __getitem__(self, index):
+        made = torch.Generator().manual_seed(index)
+        label = int(torch.randint(CLASSES, (), generator=made))
+        if self.model == "mlp":
+            return {"x": torch.randn(24, generator=made), "y": label}
+        if self.model == "cnn":
+            return {"x": torch.randn(3, 8, 8, generator=made), "y": label}
+        if self.model == "vit":
+            return {"pixel_values": torch.randn(3, 16, 16, generator=made), "labels": label}
+        ids = torch.randint(3, 96, (LENGTH,), generator=made)
+        return {"input_ids": ids, "labels": ids}
+
+
+def example(model):
+    """One batch."""
+    return next(iter(DataLoader(Samples(model), batch_size=BATCH)))
+
+
+def whole(tensor):
+    """A tensor that all ranks have, of one that may be sharded."""
+    value = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
+    return value.detach().clone()
+
+
+def mean_over_ranks(loss):
+    value = loss.detach().clone()
+    if torch.distributed.is_initialized():
+        torch.distributed.all_reduce(value)
+        value /= torch.distributed.get_world_size()
+    return float(value)
+
+
+@dataclass
+class Trained:
+    """What five steps have shown, the same on all ranks."""
+
+    losses: list
+    gradients: list
+    rate: float
+
+
+class Loop:
+    """A training loop as a user writes it; `plan` as JSON, None: without one.
+
+    Without a plan, batch statistics may be over each of several parts of a batch, as ranks have them.
+    """
+
+    def __init__(self, model, plan=None, *, max_norm=None, replicas=1, statistics_over=1, seed=0, compiled=False):
+        torch.manual_seed(seed)
+        self.net = TENSOR_MODELS[model]().train()
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=1e-3)
+        self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (1 + step))
+        shuffled = torch.Generator().manual_seed(seed + 1)
+        self.loader = DataLoader(Samples(model), batch_size=BATCH, shuffle=True, generator=shuffled)
+        self.plan = None if plan is None else Plan.from_json(plan)
+        self.max_norm = max_norm
+        self.statistics_over = statistics_over
+        self.parts = 1
+        if self.plan:
+            self.parts = self.plan.microbatches
+            words = {"schedulers": [self.scheduler], "max_norm": max_norm, "replicas": replicas}
+            self.net, self.optimizer, self.loader = self.plan.apply(self.net, self.optimizer, self.loader, **words)
+        if compiled:
+            self.net.compile(backend="aot_eager")
+        self.batches = iter(self.loader)
+
+    def steps(self, count):
+        """Losses of some steps, of all ranks and microbatches."""
+        losses = [self.microbatch() for _ in range(count * self.parts)]
+        return [sum(losses[at : at + self.parts]) / self.parts for at in range(0, len(losses), self.parts)]
+
+    def microbatch(self):
+        batch = next(self.batches)
+        self.optimizer.zero_grad()
+        loss = sum(loss_of(self.net, part) for part in chunks(batch, self.statistics_over)) / self.statistics_over
+        loss.backward()
+        if self.plan is None and self.max_norm is not None:
+            nn.utils.clip_grad_norm_(self.net.parameters(), self.max_norm)
+        self.optimizer.step()
+        self.scheduler.step()
+        return mean_over_ranks(loss)
+
+    def save(self, folder, step):
+        parts = (self.net, self.optimizer, self.loader)
+        self.plan.save_checkpoint(folder, *parts, step=step, schedulers=[self.scheduler])
+
+    def load(self, folder):
+        parts = (self.net, self.optimizer, self.loader)
+        step = self.plan.load_checkpoint(folder, *parts, schedulers=[self.scheduler])
+        self.batches = iter(self.loader)
+        return step
+
+    def weights(self):
+        return {name: whole(p) for name, p in self.net.named_parameters()}
+
+
+def train(model, plan=None, **words):
+    """Train for five steps: what all ranks see of it."""
+    loop = Loop(model, plan, **words)
+    losses = []
+    gradients = []
+    for _ in range(STEPS):
+        losses += loop.steps(1)
+        gradients.append({name: whole(p.grad) for name, p in loop.net.named_parameters() if p.grad is not None})
+    return Trained(losses, gradients, loop.optimizer.param_groups[0]["lr"])
+
+
+def loss_of(net, batch):
+    found = net(**batch)
+    return getattr(found, "loss", found)
+
+
+def chunks(batch, count):
+    if count == 1:
+        return [batch]
+    cut = {name: values.chunk(count) for name, values in batch.items()}
+    return [dict(zip(cut, part, strict=True)) for part in zip(*cut.values(), strict=True)]

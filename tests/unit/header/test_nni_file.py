@@ -1,0 +1,115 @@
+"""Experiment files of NNI, of its versions 1 to 3, as settings of a header."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from jupyter_autotrain import backends, header
+from jupyter_autotrain.core.objective import Direction, Objective
+from jupyter_autotrain.core.space import Choice, Uniform
+from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.errors import HeaderError
+from jupyter_autotrain.header.nni_file import read_nni_file
+
+NEW = """\
+experimentName: mnist
+searchSpace:
+  lr: {_type: loguniform, _value: [0.0001, 0.1]}
+  width: {_type: choice, _value: [128, 256]}
+trialCommand: python3 mnist.py --epochs 2
+trialCodeDirectory: code
+trialGpuNumber: 0
+trialConcurrency: 2
+maxTrialNumber: 12
+maxExperimentDuration: 1h
+tuner: {name: TPE, classArgs: {optimize_mode: minimize}}
+assessor: {name: Medianstop, classArgs: {start_step: 3}}
+trainingService: {platform: local, useActiveGpu: true}
+debug: true
+"""
+OLD = """\
+authorName: default
+experimentName: mnist
+trialConcurrency: 1
+maxExecDuration: 2h
+maxTrialNum: 7
+trainingServicePlatform: local
+searchSpacePath: space.json
+useAnnotation: false
+tuner:
+  builtinTunerName: Anneal
+  classArgs: {optimize_mode: maximize}
+trial: {command: python mnist.py, codeDir: ., gpuNum: 0}
+"""
+
+
+def written(tmp_path, text):
+    (tmp_path / "config.yml").write_text(text)
+    return tmp_path / "config.yml"
+
+
+def spec(found):
+    context = backends.header_context(found.folder, {})
+    return header.from_mapping(found.settings, context).to_spec(bundle=Bundle(), name="x")
+
+
+def test_a_file_of_version_3_becomes_the_settings_that_it_means(tmp_path):
+    (tmp_path / "code").mkdir()
+    found = read_nni_file(written(tmp_path, NEW))
+    assert (found.command, found.folder) == ("python3 mnist.py --epochs 2", (tmp_path / "code").resolve())
+    made = spec(found)
+    assert (made.name, made.trials, made.concurrency, made.tuner, made.early_stop) == ("mnist", 12, 2, "tpe", "median")
+    assert made.objective == Objective("default", Direction.MINIMIZE)
+    assert made.search == {"lr": Uniform(0.0001, 0.1, log=True), "width": Choice((128, 256))}
+    assert made.early_stop_options.warmup_steps == 3
+    assert made.budget.time_s == 3600
+    assert made.backends[0].options == {"use_active_gpu": True}
+    assert found.notes == []
+
+
+def test_a_file_of_version_1_with_its_search_space_beside_it_is_read_too(tmp_path):
+    (tmp_path / "space.json").write_text(json.dumps({"x": {"_type": "uniform", "_value": [0, 1]}}))
+    found = read_nni_file(written(tmp_path, OLD))
+    made = spec(found)
+    assert (made.trials, made.concurrency, made.tuner, made.search) == (7, 1, "tpe", {"x": Uniform(0.0, 1.0)})
+    assert found.notes == ["Its tuner Anneal becomes tpe."]
+
+
+def test_remote_machines_become_hosts_of_ssh(tmp_path):
+    remote = (
+        "{platform: remote, machineList: [{host: a, user: ada, port: 2222, password: x}, {host: b}], reuseMode: false}"
+    )
+    found = read_nni_file(written(tmp_path, NEW.replace("{platform: local, useActiveGpu: true}", remote)))
+    assert found.settings["backend"] == {
+        "type": "ssh", "hosts": [{"host": "a", "user": "ada", "port": 2222}, {"host": "b"}],
+    }  # fmt: skip
+    assert "password" not in str(found.settings)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("trialCommand: python3 mnist.py --epochs 2\n", "", "is no experiment of NNI: it has no trialCommand"),
+        ("maxTrialNumber", "maxTrialNumbr", "max_trial_numbr has no counterpart here"),
+        ("name: TPE", "name: TPEE", "Did you mean tpe?"),
+        ("platform: local", "platform: openpai", "runs on openpai"),
+        ("debug: true", "useAnnotation: true", "has useAnnotation"),
+        ("searchSpace:\n", "searchSpaceFile: none.json\nx:\n", "none.json cannot be read"),
+        ("{name: TPE", "{{name: TPE", "cannot be read"),
+    ],
+)
+def test_what_has_no_counterpart_is_told(tmp_path, old, new, told):
+    with pytest.raises(HeaderError) as error:
+        read_nni_file(written(tmp_path, NEW.replace(old, new)))
+    assert told in str(error.value)
+
+
+def test_a_cell_takes_its_settings_from_a_file_of_nni(tmp_path):
+    written(tmp_path, NEW)
+    context = backends.header_context(tmp_path, {})
+    made = header.parse_cell("-f config.yml", "trials: 3\n---\nimport nni\n", context).header.to_spec(
+        bundle=Bundle(), name="x"
+    )
+    assert (made.trials, made.concurrency, list(made.search)) == (3, 2, ["lr", "width"])

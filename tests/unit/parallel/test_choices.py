@@ -1,0 +1,94 @@
+"""The table of choices: each kind has a row, and a plan with more than the executed rows is refused before it runs."""
+
+from dataclasses import replace
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from jupyter_autotrain.errors import PlanError  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.choices import CHOICES, Support, choices_in  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel  # noqa: E402 - as above
+from jupyter_autotrain.parallel.graph.example_graphs import gpt  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.graph.graph import LoopRole  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
+
+GRAPH = gpt(layers=4, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
+INSTANT = {"search": "recursive_programming"}
+
+
+def data_parallel(**pins):
+    return api.plan(GRAPH, cluster="4xA100", mode="data_parallel", pins=pins, **INSTANT)
+
+
+def rows(plan):
+    return {choice.name for choice, _ in choices_in(plan.graph, plan.decision)}
+
+
+@pytest.mark.parametrize("zero", ZeroLevel)
+@pytest.mark.parametrize("recompute", Recompute)
+def test_data_axes_with_any_sharding_and_recompute_are_executed(zero, recompute):
+    plan = data_parallel(zero=zero, recompute=recompute, microbatches=2)
+    recipe = plan.recipe()
+    assert (recipe.ranks, recipe.microbatches, recipe.zero) == (4, 2, zero)
+    assert {layer.zero for layer in recipe.layers} == {zero}
+    assert {layer.recompute for layer in recipe.layers} == {recompute}
+    assert len(recipe.layers) == 4
+    assert all(choice.support is Support.EXECUTED for choice, _ in choices_in(plan.graph, plan.decision))
+
+
+@pytest.mark.parametrize(
+    ("pins", "found"),
+    [
+        ({"mesh": (4,), "ops": {"*c_attn": (None,), "*c_proj": ("k",), "*": ("batch",)}}, "split over the axis"),
+        (Megatron(pipeline=2, microbatches=2), "2 pipeline stages"),
+        ({"mesh": (4,), "ops": {"*": (None,)}}, "the same work on all ranks of the axis replica"),
+    ],
+)
+def test_a_plan_beyond_the_executed_rows_is_refused_with_what_would_run(pins, found):
+    plan = api.plan(GRAPH, cluster="4xA100", pins=pins, **INSTANT)
+    with pytest.raises(PlanError) as caught:
+        plan.apply(None, None, None)
+    assert found in str(caught.value)
+    assert "Executed are: data axis, DDP" in str(caught.value)
+    assert "execute=True" in str(caught.value)
+
+
+@pytest.mark.parametrize("zero", ZeroLevel)
+@pytest.mark.parametrize("sequence", [False, True])
+def test_a_tensor_axis_as_megatron_has_it_is_executed_beside_a_data_axis(zero, sequence):
+    pins = Megatron(tensor=2, sequence_parallel=sequence, zero=int(zero), microbatches=2)
+    plan = api.plan(GRAPH, cluster="4xA100", pins=pins, **INSTANT)
+    recipe = plan.recipe()
+    assert (recipe.ranks, recipe.samples, recipe.tensor.ranks, recipe.zero) == (4, 2, 2, zero)
+    assert "tensor axis" in rows(plan)
+    assert ("tensor axis with sequence" in rows(plan)) is sequence
+    assert all(choice.support is Support.EXECUTED for choice, _ in choices_in(plan.graph, plan.decision))
+
+
+def test_optimizer_states_on_the_host_are_refused():
+    words = {"mode": "data_parallel", "offload": True, "memory_limit": "2.2MB"}
+    with pytest.raises(PlanError, match="in the host's memory"):
+        api.plan(GRAPH, cluster="4xA100", **words, **INSTANT).recipe()
+
+
+def test_every_loop_role_has_a_row_as_an_axis_and_every_schedule_one():
+    names = " ".join(str(choice.found.args) for choice in CHOICES if hasattr(choice.found, "args"))
+    assert all(repr(role) in names for role in LoopRole)
+    assert all(repr(schedule) in names for schedule in Schedule if schedule is not Schedule.NONE)
+    assert len({choice.name for choice in CHOICES}) == len(CHOICES)
+
+
+@pytest.mark.parametrize(("zero", "replicas"), [(0, 2), (3, 3), (3, 4), (3, 0)])
+def test_replicas_need_shards_in_groups_of_several(zero, replicas):
+    with pytest.raises(PlanError, match=f"{replicas} replicas of a plan with"):
+        data_parallel(zero=zero).apply(None, None, None, replicas=replicas)
+
+
+def test_hybrid_sharding_on_the_inner_axis_makes_replicas_of_the_others():
+    plan = data_parallel(mesh=(2, 2), zero=3)
+    ops = {name: replace(op, states=replace(op.states, inner=True)) for name, op in plan.decision.ops.items()}
+    solution = replace(plan.solution, decision=replace(plan.decision, ops=ops))
+    assert (plan.recipe().replicas, replace(plan, solution=solution).recipe().replicas) == (1, 2)
+    assert "HSDP" in rows(replace(plan, solution=solution))
