@@ -11,10 +11,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import NoReturn
 
 import jupyter_autotrain as at
 from jupyter_autotrain import errors
 from jupyter_autotrain.cell import submission
+from jupyter_autotrain.verbs import PlanRequest
 from tests.corpus.cells import Cell, bound
 from tests.corpus.compare import differences
 from tests.corpus.kept import dumps
@@ -27,7 +29,7 @@ _NOT_RUNNABLE = frozenset({"ModuleNotFoundError", "NameError", "SyntaxError", "T
 _REBINDINGS = ("In", "Out", "_")
 
 
-def no_plan(*_: object) -> None:
+def no_plan(_: PlanRequest) -> NoReturn:
     raise AssertionError("no cell of the corpus has a header with `parallel:`")
 
 
