@@ -1,10 +1,13 @@
 """The beginning of a trial, as far as backends share it: the part of `trial.json` that knows no node, and checkpoints.
 
 A trial goes on from the last checkpoints of its earlier attempts.
+
+A deleted experiment may leave trial directories outside of the home.
 """
 
 from __future__ import annotations
 
+import contextlib
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,8 +19,11 @@ from jupyter_autotrain.agent.json import JsonObject, to_json
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
 from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.capabilities import TrialFilesBackend
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.store import Store
 
 
 def begin(trial: TrialSpec, options: JsonObject, gpus: Sequence[str] = ()) -> TrialFile:
@@ -89,3 +95,18 @@ def are_there(sizes: Callable[[], Mapping[str, int]]) -> bool:
         raise
     except AutotrainError:  # it has never seen the attempt
         return False
+
+
+def places_of(store: Store, experiment_id: str) -> list[Profile]:
+    """Return the profiles that trials of an experiment were put on, as far as its row tells."""
+    changes = store.state_changes(experiment_id)
+    used = {change.placement.backend for change in changes if change.placement is not None}
+    choices = store.experiment(experiment_id).spec.backends
+    return [choice.profile for choice in choices if choice.profile.name in used]
+
+
+def remove(backend: object, experiment_id: str) -> None:
+    """Delete the trial directories of an experiment; `clean` finds those of a place that does not answer now."""
+    if isinstance(backend, TrialFilesBackend):
+        with contextlib.suppress(AutotrainError):
+            backend.remove_experiments([experiment_id])

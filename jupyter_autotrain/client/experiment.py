@@ -11,7 +11,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json
 from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.agent.terminal import printable
-from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.client import leftovers, manager_client
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
 from jupyter_autotrain.client.manager_client import ManagerGuard
@@ -216,7 +216,7 @@ class Experiment(ExperimentFiles, display.Displayable):
             raise AutotrainError(
                 f"{self.name} is {self.state}.", "Only an experiment that has ended can be deleted.", "Stop it first."
             )
-        places = trial_files.places_of(self.store, self.id)
+        places = trial_content.places_of(self.store, self.id)
         discard(self.home, self.id)
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)

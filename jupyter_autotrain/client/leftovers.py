@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.agent.sizes import format_bytes
-from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.client import orphans, outputs
 from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import BackendContext
@@ -87,7 +87,7 @@ def remove_trials(home: Home, profiles: Iterable[Profile], experiment_id: str) -
     """Delete the trial directories of an experiment at these places, as far as they answer."""
     for profile in profiles:
         with _backend(profile, home) as backend:
-            trial_files.remove(backend, experiment_id)
+            trial_content.remove(backend, experiment_id)
 
 
 def _each(home: Home, store: Store, profiles: Iterable[Profile], *, remove: bool) -> Iterator[PlaceLeftovers]:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.core.backend import CancelReceipt
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import Request
@@ -130,7 +130,7 @@ class RequestHandler:
             return {"error": "the experiment is under way: stop it first"}
         folder = self._context.home.experiment(request.experiment_id)
         size_bytes = sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
-        places = self._context.retry_store(trial_files.places_of, self._context.store, request.experiment_id)
+        places = self._context.retry_store(trial_content.places_of, self._context.store, request.experiment_id)
         self._context.retry_store(self._context.store.delete_experiment, request.experiment_id)
         shutil.rmtree(folder, ignore_errors=True)
         self._manager.remove_trials(places, request.experiment_id)

@@ -25,6 +25,6 @@ def part_of(trial: Mapping[str, object], token: str, watch: Watch) -> NodePart |
         from jupyter_autotrain.agent.nodes.first_node import FirstNode  # noqa: PLC0415 - only several nodes pay
 
         return FirstNode(trial, token, watch)
-    from jupyter_autotrain.agent.nodes.other_node import OtherNode  # noqa: PLC0415 - as above
+    from jupyter_autotrain.agent.nodes.part import OtherNode  # noqa: PLC0415 - as above
 
     return OtherNode(trial, token, watch)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jupyter_autotrain.agent import fields, files, nodes, wire
 from jupyter_autotrain.agent.errors import DataError
-from jupyter_autotrain.agent.pods import places, preparing, rendezvous, rescaling
+from jupyter_autotrain.agent.pods import places, preparing, rendezvous
 from jupyter_autotrain.agent.pods.frames import Relay
 from jupyter_autotrain.agent.pods.rendezvous import PeersError
 from jupyter_autotrain.agent.service import status_resolution
@@ -78,9 +78,9 @@ class Pod:
                 self._pass_on_sigterm()
             self._follow()
         status = self._final_status()
-        if self._is_rescaled and rescaling.ends_for_others(status, is_told_to_end=self._is_told_to_end):
+        if self._is_rescaled and rendezvous.ends_for_others(status, is_told_to_end=self._is_told_to_end):
             self._relay.look()
-            return rescaling.ENDED_CODE
+            return rendezvous.ENDED_CODE
         self._relay.finish()
         self._linger()
         if status.get("state") == "PREEMPTED":
@@ -96,9 +96,9 @@ class Pod:
                     os.unlink(f"{self._directory}/{wire.STATUS_FILE}")
             sys.exit(PREEMPTED_CODE)
         if self._is_rescaled:
-            rescaling.ask_to_stop(self._directory)
+            rendezvous.ask_to_stop(self._directory)
             grace_s = fields.integer(self._options.get("grace_s"), 30)
-            self._patience_ends_s = time.monotonic() + rescaling.patience_s(grace_s)
+            self._patience_ends_s = time.monotonic() + rendezvous.patience_s(grace_s)
         else:
             self._pass_on_sigterm()
 
@@ -106,12 +106,12 @@ class Pod:
         """Begin where the pods before this one have ended."""
         names = fields.mapping(self._options.get("variables"))
         asked = fields.integer(self._options.get("nodes"), 1)
-        nodes = rescaling.node_count(self._environ, str(names.get("count") or ""), asked)
+        nodes = rendezvous.node_count(self._environ, str(names.get("count") or ""), asked)
         node = rendezvous.node_of(self._options, self._environ)
-        rescaling.begin(self._directory, node, nodes, fields.integer(trial.get("workers"), 1))
+        rendezvous.begin(self._directory, node, nodes, fields.integer(trial.get("workers"), 1))
         trial["environment"] = {
             **trial["environment"],
-            **rescaling.variables(self._environ, self._directory, places.STORAGE),
+            **rendezvous.variables(self._environ, self._directory, places.STORAGE),
         }
         self._options["nodes"] = nodes
 

@@ -18,7 +18,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.agent import fields, system, wire
-from jupyter_autotrain.agent.pool import blas_threads
+from jupyter_autotrain.agent.pool import preloading
 from jupyter_autotrain.agent.pool.preloading import Preloaded
 from jupyter_autotrain.agent.program_path import program_path
 from jupyter_autotrain.agent.ranks import library_hooks, worker_main
@@ -42,7 +42,7 @@ class ForkedTrials:
 
     def __init__(self, preloaded: Preloaded) -> None:
         self._preloaded = preloaded
-        self._blas = blas_threads.loaded() if preloaded.names else []
+        self._blas = preloading.loaded() if preloaded.names else []
 
     def run(self, connection: socket.socket) -> None:
         """Be the supervisor of the trial that is asked for: `{"directory", "secrets"}`; tell when it has begun.
@@ -90,7 +90,7 @@ class ForkedTrials:
         for fd, name in enumerate(("stdout", "stderr"), 1):
             _open_anew(getattr(sys, name), fd, f"<{name}>")
         library_hooks.draw_anew()
-        blas_threads.start(self._blas)
+        preloading.start(self._blas)
         for fd, printed in self._preloaded.printed.items():
             with contextlib.suppress(OSError):  # a full disk
                 os.write(fd, printed)

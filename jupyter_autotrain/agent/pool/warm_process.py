@@ -10,7 +10,7 @@ WARM/lock           held by who starts or removes a warm process
 
 It begins with nothing but this code, and serves at once: the first trial imports for itself. When that has ended, or
 another one comes, a copy of it makes the imports and then takes its place; where one of them has effects that must not
-be shared (`import_effects`), another copy leaves that to the trials. Nothing of a trial ever runs in either. A trial
+be shared (`import_process`), another copy leaves that to the trials. Nothing of a trial ever runs in either. A trial
 needs it only to begin: it goes on where the warm process ends.
 """
 
@@ -27,10 +27,10 @@ import traceback
 from typing import NoReturn
 
 from jupyter_autotrain.agent import fields, files, locks, wire
-from jupyter_autotrain.agent.pool import import_effects, preloading, warm_list
+from jupyter_autotrain.agent.pool import import_process, preloading, warm_list
 from jupyter_autotrain.agent.pool.forked_trial import ForkedTrials, show_as
-from jupyter_autotrain.agent.pool.freshness import LoadedFiles
 from jupyter_autotrain.agent.pool.import_process import ImportProcess, Teller
+from jupyter_autotrain.agent.pool.needed_imports import LoadedFiles
 from jupyter_autotrain.agent.pool.preloading import Preloaded, UnsuitableError
 from jupyter_autotrain.agent.supervisor import streams
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter
@@ -100,7 +100,7 @@ class WarmProcess:
 
     def _is_fit(self) -> bool:
         """Tell whether a trial may be forked; where not, it is asked for again, of the process that comes next."""
-        if this_process.has_threads() or import_effects.has_cuda() or not self._loaded_files.are_current():
+        if this_process.has_threads() or import_process.has_cuda() or not self._loaded_files.are_current():
             self._is_outdated = True
         return not self._is_outdated
 

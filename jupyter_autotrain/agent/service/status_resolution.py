@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from jupyter_autotrain.agent import files, system, wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.supervisor import termination
-from jupyter_autotrain.agent.supervisor.cleanup import remove_temporary_files
+from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
 from jupyter_autotrain.agent.system import cgroup_setup, cgroups, processes
 from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import status as statuses

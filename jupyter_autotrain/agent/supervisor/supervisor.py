@@ -13,11 +13,11 @@ import time
 from jupyter_autotrain.agent import fields, nodes, system, wire
 from jupyter_autotrain.agent.environments import choice as environments
 from jupyter_autotrain.agent.supervisor import termination
-from jupyter_autotrain.agent.supervisor.cleanup import remove_temporary_files
 from jupyter_autotrain.agent.supervisor.ranks import Ranks
 from jupyter_autotrain.agent.supervisor.resource_limits import Lease, ResourceLimits
 from jupyter_autotrain.agent.supervisor.status import FINAL_TIMEOUT_S, StatusFile
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter
+from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
 from jupyter_autotrain.agent.supervisor.usage import UsageFile
 from jupyter_autotrain.agent.supervisor.worker_process import Become, execute
 from jupyter_autotrain.agent.system import disk, processes

@@ -18,7 +18,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial.termination_causes import ENDED_BECAUSE
-from jupyter_autotrain.backends import node_statuses
+from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.backends.ssh import host
 from jupyter_autotrain.backends.ssh.host_survey import SideBySide
 from jupyter_autotrain.backends.ssh.link import HostLink
@@ -210,12 +210,12 @@ class MultiNode:
         """
         first = own[0]
         if first.state.is_final and not first.doubt:
-            self._end_others(own, ENDED_BECAUSE + node_statuses.where(own, 0))
+            self._end_others(own, ENDED_BECAUSE + agent_answers.where(own, 0))
         elif not first.doubt:
             for status in own[1:]:
                 if status.state is TrialState.LOST and not status.doubt:
                     self._start_again(status.ref)
-        return node_statuses.of_first(ref, own)
+        return agent_answers.of_first(ref, own)
 
     def _start_again(self, one: JobRef) -> None:
         link = self._nodes.link(str(one.data["host"]))
@@ -227,13 +227,13 @@ class MultiNode:
     def _combined(self, ref: JobRef, own: Sequence[JobStatus]) -> JobStatus:
         if ref.data.get("elastic"):
             return self._elastic(ref, own)
-        if node_statuses.must_end(own):
-            self._end_others(own, ENDED_BECAUSE + node_statuses.where(own))
+        if agent_answers.must_end(own):
+            self._end_others(own, ENDED_BECAUSE + agent_answers.where(own))
         if any(status.doubt for status in own):
-            return node_statuses.unknown(ref, own)
+            return agent_answers.unknown(ref, own)
         if all(status.state.is_final for status in own):
-            return node_statuses.ended(ref, own, self._clock_offset_s)
-        return node_statuses.running(ref, own)
+            return agent_answers.ended(ref, own, self._clock_offset_s)
+        return agent_answers.running(ref, own)
 
     def _end_others(self, own: Sequence[JobStatus], reason: str) -> None:
         """Tell the hosts whose part runs still to end it: the link by which they tell each other may be cut."""

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
-from jupyter_autotrain.backends.reuse_options import ReuseOptions
+from jupyter_autotrain.backends.local.options import ReuseOptions
 from jupyter_autotrain.backends.ssh.address import (
     DEFAULT_CACHE_LIMIT_BYTES,
     DEFAULT_PYTHON,

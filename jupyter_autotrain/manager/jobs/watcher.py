@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal, cast
 
 from jupyter_autotrain.agent import wire
-from jupyter_autotrain.backends import trial_files
+from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.core.backend import Backend, CancelReceipt, JobRef, PushingBackend
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendUnavailableError, DataError, SubmitUnknownError
@@ -141,7 +141,7 @@ class JobWatcher:
 
     def remove_trials(self, experiment_id: str) -> None:
         """Delete the trial directories of an experiment, as far as the backend answers."""
-        self._calls.submit(trial_files.remove, self.backend, experiment_id)
+        self._calls.submit(trial_content.remove, self.backend, experiment_id)
 
     @property
     def waited_s(self) -> float:

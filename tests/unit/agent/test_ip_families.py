@@ -10,7 +10,7 @@ import pytest
 from jupyter_autotrain.agent.launchers.torchrun import TorchrunLauncher
 from jupyter_autotrain.agent.nodes import first_node
 from jupyter_autotrain.agent.nodes.first_node import FirstNode
-from jupyter_autotrain.agent.nodes.other_node import OtherNode
+from jupyter_autotrain.agent.nodes.part import OtherNode
 from jupyter_autotrain.agent.system import ports
 from jupyter_autotrain.agent.trial import rank_layout
 from jupyter_autotrain.testing import wait_until

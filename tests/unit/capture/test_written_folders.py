@@ -6,7 +6,7 @@ import pytest
 
 from jupyter_autotrain import capture
 from jupyter_autotrain.agent.ranks.cell_runner import _link
-from jupyter_autotrain.agent.supervisor.cleanup import remove_temporary_files
+from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
 from jupyter_autotrain.errors import ShipError
 
 

@@ -12,8 +12,13 @@ import pytest
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload, paddlejob, tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
+    MPIJobWorkload,
+    PyTorchJobWorkload,
+    mpijob_v1,
+    paddlejob,
+    tfjob,
+)
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import layout_of
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from tests.labs.kubernetes import kubeflow

@@ -13,7 +13,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial import termination_causes
 from jupyter_autotrain.agent.trial.status import Status
-from jupyter_autotrain.backends import node_statuses
+from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
@@ -172,7 +172,7 @@ class JobFinisher:
         counted = own[:1] if job.is_elastic else own
         are_final = all(status.state.is_final for status in counted)
         if are_final and (job.has_ended() or not job.workload.rescales):  # else other pods may follow those that ended
-            ended = own[0] if len(counted) == 1 else node_statuses.ended(job.ref, own, lambda _: 0.0)
+            ended = own[0] if len(counted) == 1 else agent_answers.ended(job.ref, own, lambda _: 0.0)
             return {**ended.detail, **self._explained(job, ended)}
         return self._status_without_end(job, own[0].detail or {"supervisor": list(NOBODY)})
 

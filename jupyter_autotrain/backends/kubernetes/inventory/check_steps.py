@@ -7,7 +7,7 @@ from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.backends.kubernetes.access.served import not_served, serves
-from jupyter_autotrain.backends.kubernetes.inventory import dry_runs, permissions
+from jupyter_autotrain.backends.kubernetes.inventory import cluster_checks, permissions
 from jupyter_autotrain.backends.kubernetes.inventory.cluster_checks import (
     CheckedCluster,
     check_permissions,
@@ -33,7 +33,7 @@ def check_trial(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> list[
         BackendUnavailableError: It would not; names all that is missing or wrong. Or it does not answer.
     """
     check_permissions(cluster, objects)
-    notes = dry_runs.check_objects(cluster, objects)
+    notes = cluster_checks.check_objects(cluster, objects)
     return [*permission_notes(cluster, objects), *notes, *queue_notes(cluster)]
 
 
@@ -105,7 +105,7 @@ def _permitted(cluster: CheckedCluster, render: Render) -> str:
 
 def _fields(cluster: CheckedCluster, render: Render) -> str:
     objects = render()
-    notes = dry_runs.check_objects(cluster, objects)
+    notes = cluster_checks.check_objects(cluster, objects)
     return "; ".join([f"the cluster takes all of {', '.join(str(found['kind']) for found in objects)}", *notes])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.kubernetes.access.served import ServedCluster, TrialNeeds
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload
-from jupyter_autotrain.backends.kubernetes.workloads import mpijob, training_runtimes
+from jupyter_autotrain.backends.kubernetes.workloads import training_operator, training_runtimes
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
     PADDLEJOB,
     PYTORCHJOB,
@@ -111,7 +111,7 @@ def _assumed_trainjob(options: JsonObject) -> Workload:
 
 
 def _mpijob(served: ServedCluster, options: JsonObject, needs: TrialNeeds) -> Workload:  # noqa: ARG001 - as the others
-    return mpijob.served_mpijob(served)
+    return training_operator.served_mpijob(served)
 
 
 def _same(make: Callable[[], Workload], object_type: ObjectType) -> _Candidate:
@@ -122,8 +122,8 @@ def _same(make: Callable[[], Workload], object_type: ObjectType) -> _Candidate:
 _ALL = (
     _Candidate(TRAINJOB, _trainjob, _assumed_trainjob),
     _same(PyTorchJobWorkload, PYTORCHJOB),
-    _Candidate(mpijob.MPIJOB, _mpijob, lambda _: mpijob.MPIJobWorkload()),
-    _same(mpijob.mpijob_v1, mpijob.MPIJOB_V1),
+    _Candidate(training_operator.MPIJOB, _mpijob, lambda _: training_operator.MPIJobWorkload()),
+    _same(training_operator.mpijob_v1, training_operator.MPIJOB_V1),
     _same(tfjob, TFJOB),
     _same(paddlejob, PADDLEJOB),
 )

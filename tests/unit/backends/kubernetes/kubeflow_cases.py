@@ -8,9 +8,14 @@ from typing import Any
 
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload, WorkloadRequest
 from jupyter_autotrain.backends.kubernetes.workloads.manifests import manifests
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
 from jupyter_autotrain.backends.kubernetes.workloads.pod_template import PodProgram, pod_template
-from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload, paddlejob, tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
+    MPIJobWorkload,
+    PyTorchJobWorkload,
+    mpijob_v1,
+    paddlejob,
+    tfjob,
+)
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime, TrainJobLayout
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.spec import Resources, TrialSpec

@@ -11,8 +11,13 @@ import pytest
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.workloads.kubeflow_choice import of_kind
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
-from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload, paddlejob, tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
+    MPIJobWorkload,
+    PyTorchJobWorkload,
+    mpijob_v1,
+    paddlejob,
+    tfjob,
+)
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.errors import BackendError

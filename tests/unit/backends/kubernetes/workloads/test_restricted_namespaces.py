@@ -15,9 +15,14 @@ from jupyter_autotrain.backends.kubernetes.workloads import pooling
 from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.workloads.framework import Framework
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload, mpijob_v1
 from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload, paddlejob, tfjob
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
+    MPIJobWorkload,
+    PyTorchJobWorkload,
+    mpijob_v1,
+    paddlejob,
+    tfjob,
+)
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 from tests.labs.kubernetes.validation.pod_security import violations

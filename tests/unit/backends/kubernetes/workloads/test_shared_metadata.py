@@ -17,8 +17,8 @@ from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads import pooling
 from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import mpijob_v1
 from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import mpijob_v1
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Resources, TrialSpec

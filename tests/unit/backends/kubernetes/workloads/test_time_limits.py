@@ -10,9 +10,8 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads import pooling
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.mpijob import MPIJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.training_operator import PyTorchJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.training_operator import MPIJobWorkload, PyTorchJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.spec import TrialSpec
 
