@@ -44,14 +44,14 @@ def review(context: HeaderContext) -> ProjectReview:
     document = context.read(project)
     shown = context.shown(project)
     try:
-        digest = project_trust.digest(project, document.data)
+        content_digest = project_trust.digest(project, document.data)
         named = settings_files.of_settings(project, document.data)
     except OSError as error:
         raise AutotrainError(
             f"{shown} cannot be read: {error.strerror}.", "A small file of settings.", "Look at it by hand."
         ) from None
     effects = tuple(map(_plain, _effects(project, document, named)))
-    return ProjectReview(project, shown, digest, context.is_trusted(project, document), effects)
+    return ProjectReview(project, shown, content_digest, context.is_trusted(project, document), effects)
 
 
 def agree(context: HeaderContext, digest: str) -> Path:

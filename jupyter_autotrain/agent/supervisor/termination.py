@@ -1,7 +1,7 @@
 """The end of a set of processes that may still grow, and the record of which of them took what.
 
-Then the files that only a running trial needs are removed. What it printed, reported, saved and wrote stays, and so does
-`status.json`.
+Then the files that only a running trial needs are removed. What it printed, reported, saved and wrote stays, and so
+does `status.json`.
 """
 
 from __future__ import annotations

@@ -2,9 +2,10 @@
 
 Their objects hold a pod template per type of replica, say how they are by conditions, and label their pods alike.
 
-MPIJob is one of the MPI operator (`v2beta1`) and one of the training operator (`v1`). Both want their launcher to start ranks in the workers, by SSH or by `kubectl exec`. Here every pod runs a supervisor
-and `mpiexec` reaches the workers through those, as on other places; so an image needs no SSH server. The launcher is
-node 0 and decides the end of the trial.
+MPIJob is one of the MPI operator (`v2beta1`) and one of the training operator (`v1`). Both want their launcher to start
+ranks in the workers, by SSH or by `kubectl exec`. Here every pod runs a supervisor and `mpiexec` reaches the workers
+through those, as on other places; so an image needs no SSH server. The launcher is node 0 and decides the end of the
+trial.
 """
 
 from __future__ import annotations
