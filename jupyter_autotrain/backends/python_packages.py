@@ -14,13 +14,13 @@ from packaging.markers import UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from jupyter_autotrain.agent.environments import comparison
-from jupyter_autotrain.agent.environments.comparison import public
+from jupyter_autotrain.agent.environments import python_environment
 from jupyter_autotrain.agent.environments.python_environment import (
     EnvironmentKind,
     InterpreterReport,
     PythonEnvironment,
     PythonPackage,
+    public,
 )
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -50,7 +50,7 @@ class InterpreterCheck:
         if key in self._passed or (is_place and not trial.python_packages):
             return
         try:
-            comparison.refuse(ask(), trial.python_packages)
+            python_environment.refuse(ask(), trial.python_packages)
         except BackendUnavailableError as error:
             raise BackendError(error.found, error.expected, error.action) from None
         self._passed.add(key)

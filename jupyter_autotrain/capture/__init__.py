@@ -13,7 +13,7 @@ from jupyter_autotrain.capture.capturing import capture
 from jupyter_autotrain.capture.differences import Difference, format_differences
 from jupyter_autotrain.capture.export import export_script
 from jupyter_autotrain.capture.function import from_function
-from jupyter_autotrain.capture.limits import CaptureLimits
+from jupyter_autotrain.capture.refusals import CaptureLimits
 from jupyter_autotrain.capture.reports import Reports
 from jupyter_autotrain.capture.reports import check as check_reports
 from jupyter_autotrain.capture.result import Capture, table

@@ -23,8 +23,8 @@ from jupyter_autotrain.capture.files import shipped
 from jupyter_autotrain.capture.files.data_files import RequiredFiles
 from jupyter_autotrain.capture.files.path_texts import TrialCode
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.looking import refused_by_name
+from jupyter_autotrain.capture.refusals import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.script import THIS_CELL, CapturedCode, TrialScript, assemble
 from jupyter_autotrain.capture.slice import HeaderOptions, Slice

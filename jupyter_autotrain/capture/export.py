@@ -12,7 +12,7 @@ from pathlib import Path
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.capture.bundle import DATA, FILES, SCRIPT, read_bundle
-from jupyter_autotrain.capture.limits import tree
+from jupyter_autotrain.capture.refusals import tree
 from jupyter_autotrain.capture.state.generators import AT_IMPORT, SEED
 from jupyter_autotrain.capture.values.standins import own_text
 from jupyter_autotrain.core.data import DataSource

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypedDict, Unpack
 
 from jupyter_autotrain.capture.capturing import capture
-from jupyter_autotrain.capture.limits import CaptureLimits
 from jupyter_autotrain.capture.looking import refused_by_name
+from jupyter_autotrain.capture.refusals import CaptureLimits
 from jupyter_autotrain.capture.result import Capture
 from jupyter_autotrain.capture.syntax.cells import Cell
 from jupyter_autotrain.capture.syntax.nodes import root_name

@@ -1,4 +1,7 @@
-"""The reasons that stop a capture: names that are absent or ambiguous, values that cannot travel or are too big."""
+"""The reasons that stop a capture: names that are absent or ambiguous, values that cannot travel or are too big.
+
+Of what is too big, a table tells the largest parts.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +9,10 @@ import ast
 import builtins
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from jupyter_autotrain.agent.sizes import format_bytes
-from jupyter_autotrain.capture.limits import tree
 from jupyter_autotrain.capture.name_conflicts import NameConflict
 from jupyter_autotrain.capture.slice import Slice
 from jupyter_autotrain.capture.syntax.history import Binding, History
@@ -18,6 +21,28 @@ from jupyter_autotrain.capture.values.unpicklable import COMPUTED, name_in
 from jupyter_autotrain.core.spec import DATA
 from jupyter_autotrain.core.text_format import closest_match, count, cut
 from jupyter_autotrain.errors import CaptureError
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureLimits:
+    """The amounts that may travel: data by pickle, files by copy."""
+
+    data_bytes: int = 200_000_000
+    files: int = 2_000
+    file_bytes: int = 300_000_000
+
+
+# A table of sizes as text
+
+
+def tree(sizes: Mapping[str, int], *, rows: int = 3) -> str:
+    """Return the largest entries of a table of sizes, one line each, and the sum of the rest."""
+    largest = sorted(sizes.items(), key=lambda entry: (-entry[1], entry[0]))
+    lines = [f"  {format_bytes(size):>8}  {name}" for name, size in largest[:rows]]
+    if rest := largest[rows:]:
+        lines.append(f"  {format_bytes(sum(size for _, size in rest)):>8}  in {len(rest)} more")
+    return "\n".join(lines)
+
 
 _SHOWN = 3
 _NODES_AT_MOST = 10_000

@@ -1,4 +1,7 @@
-"""The script's text, put together, and where each of its lines comes from."""
+"""The script's text, put together, and where each of its lines comes from.
+
+Cells that `setup: [3, 5]` of the header names run before everything else.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from jupyter_autotrain.capture.items import Item
-from jupyter_autotrain.capture.syntax.history import futures_in, is_literal
+from jupyter_autotrain.capture.syntax.cells import python_tree
+from jupyter_autotrain.capture.syntax.history import BindingKind, History, futures_in, is_literal
+from jupyter_autotrain.capture.syntax.names import analyse
 from jupyter_autotrain.capture.syntax.nodes import put, replaced
+from jupyter_autotrain.errors import CaptureError
 
 THIS_CELL = "this cell"
 OWN_PLACE = "__autotrain_file__"
@@ -142,3 +148,46 @@ def _literals(node: ast.stmt) -> Iterator[tuple[str, ast.expr]]:
     for target, value in pairs:
         if isinstance(target, ast.Name) and is_literal(value):
             yield target.id, value
+
+
+def read(history: History, numbers: Collection[int]) -> Iterator[tuple[Item, set[str]]]:
+    """Yield each cell that runs first, in the order in which they ran, and the definitions that are still those of it.
+
+    Args:
+        history: The executed cells.
+        numbers: Their execution numbers.
+
+    Raises:
+        CaptureError: No cell of such a number has run, or it holds no Python.
+    """
+    places = {cell.number: index for index, cell in enumerate(history.cells)}
+    for number in sorted(numbers):
+        index = places.get(number)
+        found = python_tree(history.cells[index].source) if index is not None else None
+        if index is None or found is None:
+            raise _no_such_cell(number, history)
+        yield _setup_cell(history, index, CapturedCode(found[1], found[0]))
+
+
+def _setup_cell(history: History, index: int, code: CapturedCode) -> tuple[Item, set[str]]:
+    cell = history.cells[index]
+    lazy = "annotations" in history.futures
+    names = analyse(code.tree.body, lazy_annotations=lazy, values=history.values)
+    text = without_futures(code).rstrip("\n")
+    item = Item(
+        f"setup {cell.label}", "setup", text, cell.label, cell.label, position=(index, 0, 0), eager=names.eager,
+        called=names.called, deferred=names.deferred,
+    )  # fmt: skip
+    last = {name: history.last(name) for name in names.binds}
+    own = {name for name, one in last.items() if one and one.position[0] == index and one.kind is not BindingKind.OTHER}
+    return item, own
+
+
+def _no_such_cell(number: int, history: History) -> CaptureError:
+    known = [cell.number for cell in history.cells if python_tree(cell.source)]
+    listed = ", ".join(map(str, known[-8:])) or "none"
+    return CaptureError(
+        f"`setup:` names cell [{number}], which has not run here, or holds no Python.",
+        f"The numbers of executed cells, as in `In [3]`; the latest are: {listed}.",
+        "Correct the number, or run the cell again and write its new one.",
+    )

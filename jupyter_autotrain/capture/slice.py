@@ -9,7 +9,7 @@ import types
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from jupyter_autotrain.capture import setup_cells
+from jupyter_autotrain.capture import script
 from jupyter_autotrain.capture.definitions import as_data, imports, sources
 from jupyter_autotrain.capture.differences import Difference, not_carried
 from jupyter_autotrain.capture.items import EARLIEST, Item, bound_item, in_order, source_item
@@ -78,7 +78,7 @@ class Slice:
         """Take in everything that some code needs."""
         self._rebound |= names.rebound
         self.absent.bind(names)
-        for item, defines in setup_cells.read(self.history, self.options.setup):
+        for item, defines in script.read(self.history, self.options.setup):
             self._made_first |= dict.fromkeys(defines, item)
             self.items[item.name] = item
             self._use_of(item)

@@ -21,8 +21,7 @@ from jupyter_core.paths import jupyter_data_dir
 from jupyter_autotrain import verbs, widgets
 from jupyter_autotrain.cell import notebook, planning, preview, submission
 from jupyter_autotrain.cell.preview import notice, progress
-from jupyter_autotrain.cell.rehearsing import rehearsal_of
-from jupyter_autotrain.cell.submission import CellDraft
+from jupyter_autotrain.cell.submission import CellDraft, rehearsal_of
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.rerun import Dialogue
 from jupyter_autotrain.client.submission import Submitted, submit_draft

@@ -1,9 +1,12 @@
-"""From the text of a cell to a draft, which the pipeline of the client sends."""
+"""From the text of a cell to a draft, which the pipeline of the client sends.
+
+With `--rehearse` the cell becomes a trial of one process that runs two steps as several of its workers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,6 +15,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from jupyter_autotrain import backends, capture, header
 from jupyter_autotrain.cell import notebook, planning
 from jupyter_autotrain.client.submission import Draft, capture_settings
+from jupyter_autotrain.errors import AutotrainError
 
 if TYPE_CHECKING:
     from jupyter_autotrain.parallel.plan import Plan
@@ -74,3 +78,32 @@ def read(  # noqa: PLR0913 - the cell, where it is, and what its entry point giv
     name = parsed.header.name or notebook.name(origin)
     runs_plan = plan is not None and planning.check_used(plan, parsed.header, names, captured)
     return CellDraft(parsed.header, captured, name, origin, cwd, environ, parsed, plan, runs_plan)
+
+
+_SCRIPT = """\
+from jupyter_autotrain.parallel.rehearse.rehearsal import rehearse_cell
+rehearse_cell({source!r}, {ranks}, globals())
+"""
+
+
+def rehearsal_of(draft: CellDraft) -> CellDraft:
+    """Return what rehearses a cell: the same code and place, one worker, and no objective.
+
+    Raises:
+        AutotrainError: The cell has one worker.
+    """
+    ranks = draft.spec().resources.ranks
+    if ranks == 1:
+        raise AutotrainError(
+            "The cell has one worker, and nothing in it can depend on the rank.",
+            "A rehearsal is for cells with several workers.",
+            "Ask for them (resources: {workers_per_node: 4}), or run the cell without --rehearse.",
+        )
+    given = draft.header
+    resources = given.resources.model_copy(update={"workers_per_node": 1, "nodes": 1})
+    judged = {name: type(given).model_fields[name].default for name in ("objective", "early_stop")}
+    alone = {"resources": resources, "trials": 1, "retries": 0, "launcher": "env", "elastic": False}
+    header = given.model_copy(update={**judged, **alone})
+    script = _SCRIPT.format(source=draft.captured.script, ranks=ranks)
+    captured = replace(draft.captured, script=script, source_map=())
+    return replace(draft, header=header, captured=captured, name=f"{draft.name}-rehearsal")

@@ -16,10 +16,10 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.client.waiting import Patience
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.cluster import ClusterSpec, joined
+from jupyter_autotrain.core.cluster_figures import Level
 from jupyter_autotrain.core.devices import Device, Link, LinkKind, Preset, presets
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
-from jupyter_autotrain.core.levels import Level
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.header.document import combined_error

@@ -18,7 +18,7 @@ from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.client.orphans import discard
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import Patience, wait_until
-from jupyter_autotrain.core import display
+from jupyter_autotrain.core import table
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.notes import summarize_warnings
 from jupyter_autotrain.core.objective import pareto_front
@@ -32,7 +32,7 @@ _ALL: Final = 1 << 62
 _METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value")
 
 
-class Experiment(ExperimentFiles, display.Displayable):
+class Experiment(ExperimentFiles, table.Displayable):
     """One experiment, running or ended. Reading it brings its manager back where that was killed.
 
     Attributes:
@@ -194,7 +194,7 @@ class Experiment(ExperimentFiles, display.Displayable):
 
     def show(self) -> object:
         """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""
-        return display.show(self)
+        return table.show(self)
 
     def ensure_manager(self) -> None:
         """Make sure that a manager serves it and knows its secrets, as far as they are set here.
@@ -243,7 +243,7 @@ class Experiment(ExperimentFiles, display.Displayable):
 
     def _repr_mimebundle_(self, **_: object) -> Mapping[str, object]:
         """Return the run card, for a caller that keeps what it gets."""
-        return display.mime_bundle(self)
+        return table.mime_bundle(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Experiment) and (self.home, self.id) == (other.home, other.id)

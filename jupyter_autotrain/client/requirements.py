@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.agent.environments import comparison
+from jupyter_autotrain.agent.environments import python_environment
 from jupyter_autotrain.agent.environments.python_environment import EnvironmentKind, InspectsPython
 from jupyter_autotrain.backends import python_packages
 from jupyter_autotrain.core.backend import Backend
@@ -156,5 +156,5 @@ def check_packages(spec: ExperimentSpec, backend: Backend) -> list[str]:
     if not isinstance(backend, InspectsPython):
         return []
     reports = backend.inspect_python(spec.python_environment, _package_names(spec))
-    comparison.refuse(reports, packages)
-    return comparison.differences(reports, packages, spec.bundle.python_version)
+    python_environment.refuse(reports, packages)
+    return python_environment.differences(reports, packages, spec.bundle.python_version)

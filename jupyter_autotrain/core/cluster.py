@@ -16,6 +16,7 @@ from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.cluster_figures import (
+    Level,
     check_count,
     check_device,
     check_link,
@@ -24,10 +25,11 @@ from jupyter_autotrain.core.cluster_figures import (
     device_of,
     levels_of,
     link_of,
+    parse_part,
+    preset_of,
     reserved_of,
 )
 from jupyter_autotrain.core.devices import Device, Link, presets
-from jupyter_autotrain.core.levels import Level, parse_part, preset_of
 from jupyter_autotrain.errors import PlanError
 
 TIMES: Final = " \N{MULTIPLICATION SIGN} "

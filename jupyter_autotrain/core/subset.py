@@ -13,8 +13,8 @@ from dataclasses import replace
 from itertools import product
 
 from jupyter_autotrain.core.cluster import ClusterSpec, joined, of_part
+from jupyter_autotrain.core.cluster_figures import Level
 from jupyter_autotrain.core.devices import LinkKind, presets
-from jupyter_autotrain.core.levels import Level
 
 SMALL = 16  # devices, or parts of a level, up to which every count is looked at
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jupyter_autotrain.agent import VERSION, environment
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import make_private
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import ManagerError, OutdatedError
 from jupyter_autotrain.manager.contact import ManagerIdentity, is_newer, last_version, notify
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from jupyter_autotrain.client import Experiment
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import make_private
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import StoreError, UnknownExperimentError
 from jupyter_autotrain.server.check_runner import CheckRunner
 from jupyter_autotrain.server.problems import ProblemError

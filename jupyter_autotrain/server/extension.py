@@ -24,9 +24,8 @@ from jupyter_autotrain.server import (
 from jupyter_autotrain.server.change_feed import ChangeFeed
 from jupyter_autotrain.server.changes_socket import ChangesSocket
 from jupyter_autotrain.server.context import ReadStores, ServerContext
-from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint, path_pattern
+from jupyter_autotrain.server.endpoint import Answer, Asked, Endpoint, document, path_pattern
 from jupyter_autotrain.server.handler import EndpointHandler
-from jupyter_autotrain.server.openapi import document
 
 PREFIX: Final = "jupyter-autotrain/api"
 _OPERATIONS: Final[tuple[Endpoint[Any], ...]] = (

@@ -13,8 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import make_private
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import LeaseLostError, StoreError
 from jupyter_autotrain.store.database_file import NETWORK_FILESYSTEMS, OPEN_DATABASES, filesystem_of
 from jupyter_autotrain.store.failures import explained

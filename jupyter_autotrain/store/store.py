@@ -9,9 +9,8 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store.database import open_database
 from jupyter_autotrain.store.decisions import AnnotationTable, DecisionTables
 from jupyter_autotrain.store.experiments import ExperimentTable
-from jupyter_autotrain.store.ingest import IngestTables
+from jupyter_autotrain.store.ingest import IngestTables, MeasurementTable
 from jupyter_autotrain.store.listing import ListingTables
-from jupyter_autotrain.store.measurements import MeasurementTable
 from jupyter_autotrain.store.metrics import MetricTables
 from jupyter_autotrain.store.mixin import ChangeTable
 from jupyter_autotrain.store.requests import HookDeliveryTable, LeaseTable, RequestTable

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from jupyter_autotrain.core.display import INK, svg_image
+from jupyter_autotrain.core.table import INK, svg_image
 from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.views.series import Floats
 

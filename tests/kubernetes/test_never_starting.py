@@ -17,7 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.files import data_of
 from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
 from tests.labs.kubernetes.cluster import KubernetesLab
 from tests.labs.kubernetes.objects.resources import (

@@ -20,14 +20,13 @@ from jupyter_autotrain.backends.kubernetes.access.exec_command import ExecChanne
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.client.clusters import cluster_of
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError, PlanError
 from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.files import data_of
 from tests.kubernetes.kubeconfigs import load_once
 from tests.labs.file_server import FileServer, serving
 from tests.labs.kubernetes.cluster import KubernetesLab

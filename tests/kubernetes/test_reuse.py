@@ -15,7 +15,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
-from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.files import data_of
 from tests.kubernetes.kubeconfigs import load_once
 from tests.labs.kubernetes.cluster import KubernetesLab
 from tests.labs.kubernetes.objects.resources import JOBS, PODS

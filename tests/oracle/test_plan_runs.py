@@ -14,7 +14,7 @@ pytest.importorskip("transformers")
 
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.caveats import caveats  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.plan.code_parts import caveats  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.modules import modules_of  # noqa: E402 - after the check for torch
 
 SCRIPT = Path(__file__).with_name("run_plan_code.py")

@@ -20,10 +20,9 @@ import requests
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.core.ownership import make_private
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
 from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.store import Ingest, Store

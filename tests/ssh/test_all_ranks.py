@@ -14,8 +14,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import JobRef
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.spec import ExperimentSpec, Resources
 from jupyter_autotrain.testing import wait_until, write_bundle
 from tests.labs.ssh_lab import SshLab

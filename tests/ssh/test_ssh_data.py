@@ -26,7 +26,7 @@ from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
-from jupyter_autotrain.testing.data import data_of
+from jupyter_autotrain.testing.files import data_of
 from tests.labs.ssh_lab import LabHost, SshLab
 from tests.labs.ssh_trials import (
     COUNTS,

@@ -10,8 +10,7 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.client import Experiment, leftovers
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.testing import wait_until
 from tests.labs.ssh_lab import SshLab
 from tests.labs.ssh_trials import COUNTS, LabBackends, end_with_supervisor, start, supervisors

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
-from jupyter_autotrain.agent.environments import comparison, interpreters
+from jupyter_autotrain.agent.environments import interpreters, python_environment
 from jupyter_autotrain.agent.environments.python_environment import (
     INSPECTED_KINDS,
     InterpreterReport,
@@ -35,8 +35,8 @@ def check(trial: Mapping[str, object], python: str, environ: Mapping[str, str]) 
     found = interpreters.inspect(python, cast("JsonObject", to_json(asked)), [one.name for one in packages], environ)
     report = from_json(InterpreterReport, cast("JsonObject", {**found, "node": ""}))
     try:
-        comparison.refuse([report], packages)
+        python_environment.refuse([report], packages)
     except BackendUnavailableError as error:
         image = "Or name an image that has it: `environment: {image: ...}`."
         raise DataError(error.found, error.expected, f"{error.action}\n{image}") from None
-    return comparison.differences([report], packages, str(trial.get("python_version") or report.python_version))
+    return python_environment.differences([report], packages, str(trial.get("python_version") or report.python_version))

@@ -22,7 +22,7 @@ from jupyter_autotrain.backends.kubernetes.storage.shipping import Shipping, Sto
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage, VolumeStorage
 from jupyter_autotrain.backends.kubernetes.workloads import pod_template, volumes
 from jupyter_autotrain.core.backend import BackendContext
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import home_identity
 from jupyter_autotrain.errors import AutotrainError
 
 _log = logging.getLogger(__name__)

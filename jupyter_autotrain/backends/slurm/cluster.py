@@ -28,7 +28,7 @@ from jupyter_autotrain.backends.transfer.channels import LinkLostError
 from jupyter_autotrain.backends.transfer.folders import FolderManifest
 from jupyter_autotrain.backends.trial_content import in_home
 from jupyter_autotrain.core.backend import BackendContext, Chunk, Cursor, JobRef
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import home_identity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, SubmitUnknownError

@@ -32,8 +32,8 @@ from jupyter_autotrain.core.backend import (
     Submission,
 )
 from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
+from jupyter_autotrain.core.home import home_identity
 from jupyter_autotrain.core.inventory import Inventory
-from jupyter_autotrain.core.ownership import home_identity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError

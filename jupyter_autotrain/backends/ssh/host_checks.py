@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import cast
 
-from jupyter_autotrain.agent.environments.comparison import OLDEST_PYTHON
+from jupyter_autotrain.agent.environments.python_environment import OLDEST_PYTHON
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
 from jupyter_autotrain.agent.sizes import format_bytes

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.capture.files.ignore import IgnoreRules
-from jupyter_autotrain.capture.limits import CaptureLimits, tree
+from jupyter_autotrain.capture.refusals import CaptureLimits, tree
 from jupyter_autotrain.core.text_format import closest_match, count, cut
 from jupyter_autotrain.errors import ShipError
 

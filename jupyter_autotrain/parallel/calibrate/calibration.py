@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
 from jupyter_autotrain.core.cluster import ClusterSpec
+from jupyter_autotrain.core.cluster_figures import Level
 from jupyter_autotrain.core.devices import Device, Link, LinkKind, reserved_of_gpu, reserved_of_host
-from jupyter_autotrain.core.levels import Level
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.calibrate.fitting import Constants, Fit, Sample

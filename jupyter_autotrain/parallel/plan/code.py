@@ -10,8 +10,7 @@ from typing import TypeVar
 from jupyter_autotrain.agent.sizes import format_memory
 from jupyter_autotrain.parallel.choices import is_batch_norm
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.plan.caveats import caveats
-from jupyter_autotrain.parallel.plan.code_parts import offloaded, replicas, submesh, tables
+from jupyter_autotrain.parallel.plan.code_parts import caveats, offloaded, replicas, submesh, tables
 from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.modules import (
     STYLES,

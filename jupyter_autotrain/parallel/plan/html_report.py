@@ -10,7 +10,7 @@ from typing import Final
 
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.sizes import format_memory
-from jupyter_autotrain.core.display import INK, svg_image
+from jupyter_autotrain.core.table import INK, svg_image
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.parallel.graph.graph import Op
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.cluster_figures import memory_of
-from jupyter_autotrain.core.display import Displayable
 from jupyter_autotrain.core.measurement import Accuracy
+from jupyter_autotrain.core.table import Displayable
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.graph.resize import Extent, resized

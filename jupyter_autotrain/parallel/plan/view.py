@@ -46,8 +46,8 @@ from jupyter_autotrain.agent.json import JsonObject, to_json
 from jupyter_autotrain.parallel.cost.layout import Placements, Shard
 from jupyter_autotrain.parallel.graph.graph import Op, Tensor, TensorKind
 from jupyter_autotrain.parallel.graph.resize import extent_of
-from jupyter_autotrain.parallel.plan.caveats import caveats
 from jupyter_autotrain.parallel.plan.code import code
+from jupyter_autotrain.parallel.plan.code_parts import caveats
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts, FoldedEdge
 from jupyter_autotrain.parallel.plan.formatting import colour, label
 from jupyter_autotrain.parallel.plan.modules import modules_of

@@ -2,8 +2,12 @@
 
 import pytest
 
-from jupyter_autotrain.agent.environments.comparison import differences, refuse
-from jupyter_autotrain.agent.environments.python_environment import InterpreterReport, PythonPackage
+from jupyter_autotrain.agent.environments.python_environment import (
+    InterpreterReport,
+    PythonPackage,
+    differences,
+    refuse,
+)
 from jupyter_autotrain.backends.python_packages import InterpreterCheck
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError

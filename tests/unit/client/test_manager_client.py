@@ -7,11 +7,10 @@ import threading
 
 import pytest
 
-from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
+from jupyter_autotrain.agent.system.processes import ProcessIdentity
 from jupyter_autotrain.client import manager_client
 from jupyter_autotrain.client.manager_client import ManagerGuard
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import make_private
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import ManagerError
 from jupyter_autotrain.manager.contact import ManagerIdentity
 from jupyter_autotrain.manager.start import take_lock

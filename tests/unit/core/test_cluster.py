@@ -6,8 +6,8 @@ import pytest
 
 from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
+from jupyter_autotrain.core.cluster_figures import Level
 from jupyter_autotrain.core.devices import Link, LinkKind, presets
-from jupyter_autotrain.core.levels import Level
 from jupyter_autotrain.errors import PlanError
 
 

@@ -6,8 +6,7 @@ import stat
 import pytest
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.core import ownership
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import AutotrainError, StoreError
 from jupyter_autotrain.store import Store
 
@@ -30,7 +29,7 @@ def home(tmp_path):
 def test_a_home_is_made_with_all_above_it_for_its_user_alone(home):
     before = os.umask(0)
     try:
-        ownership.make_private(home)
+        make_private(home)
     finally:
         os.umask(before)
     for folder in (home.root, home.root.parent):
@@ -80,7 +79,7 @@ def test_what_really_lies_there_is_checked_when_the_way_leads_through_links(home
 
 def test_a_home_of_somebody_else_is_refused_for_every_use(home, monkeypatch):
     Store.open(home).close()
-    monkeypatch.setattr(ownership.os, "geteuid", lambda: 54321)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
     for use in (Store.open, manager.ensure):
         with pytest.raises(StoreError, match="belongs to"):
             use(home)

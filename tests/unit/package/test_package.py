@@ -63,4 +63,4 @@ def test_a_handle_finds_its_view_without_the_extension_loaded() -> None:
         "from jupyter_autotrain.client import Experiment; from jupyter_autotrain.core import display; "
         "print(issubclass(Experiment, display.Displayable), display.show.__module__)"
     )
-    assert fresh(code).split() == ["True", "jupyter_autotrain.core.display"]
+    assert fresh(code).split() == ["True", "jupyter_autotrain.core.table"]

@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterable
 
 from jupyter_autotrain.agent.json import JsonObject
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "jupyter-autotrain"

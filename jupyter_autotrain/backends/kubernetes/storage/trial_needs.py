@@ -23,7 +23,7 @@ from jupyter_autotrain.backends.local.trial_directory import changed_error
 from jupyter_autotrain.backends.transfer import folders
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.data import DataKind
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import home_identity
 from jupyter_autotrain.core.spec import TrialSpec
 
 CREDENTIALS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AUTHORIZATION")

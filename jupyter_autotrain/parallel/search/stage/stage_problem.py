@@ -41,7 +41,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 from jupyter_autotrain.parallel.search.factors.problem import rank
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.folding import ChainPath, ChainTables
-from jupyter_autotrain.parallel.search.stage.stage_plan import StagePlan, block_piece, head_piece, tail_piece
+from jupyter_autotrain.parallel.search.stage.outcome import StagePlan, block_piece, head_piece, tail_piece
 
 MULTIPLIERS = 10  # in practice four to eight maximise the dual
 

@@ -20,8 +20,7 @@ from jupyter_autotrain.backends.kubernetes.storage.volume_storage import Mounted
 from jupyter_autotrain.backends.kubernetes.workloads.volumes import has_volume
 from jupyter_autotrain.backends.transfer.folders import FolderManifest, SentFile, scan_folder
 from jupyter_autotrain.core.backend import BackendContext
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, DataError
 from tests.labs.file_server import FileServer, serving

@@ -12,8 +12,7 @@ from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.backends.kubernetes.storage.remote_storage import RemoteStorage
 from jupyter_autotrain.backends.kubernetes.storage.volume_storage import MountedStorage
 from jupyter_autotrain.backends.transfer.folders import FolderManifest, TarStream, scan_folder
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.errors import BackendError
 from tests.labs.file_server import FileServer, serving
 

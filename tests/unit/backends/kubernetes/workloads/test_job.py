@@ -15,8 +15,7 @@ from jupyter_autotrain.backends.kubernetes.previewing import to_yaml
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
 from jupyter_autotrain.core.backend import BackendContext
-from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.ownership import home_identity
+from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
