@@ -19,7 +19,7 @@ from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.errors import ShipError
 
 EMBED_BYTES = 20_000_000
-"""How much data and files a script may carry."""
+"""The most data and files that a script may carry, in bytes."""
 _WIDTH = 100
 _TITLE = "# A trial of jupyter_autotrain, exported to run alone: python THIS_FILE\n"
 

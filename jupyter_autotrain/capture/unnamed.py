@@ -17,7 +17,7 @@ _LISTS = b"__subclasses__"
 _MAIN = re.compile(rb"__main__\.")
 _PATH = re.compile(rb"\b__main__\.([A-Za-z_]\w*)", re.ASCII)
 _PICKLES = (b"\x80", b"PK")
-"""What a pickle begins with, and an archive of torch."""
+"""The first bytes of a pickle, and of an archive of torch."""
 _READ_BYTES = 64 << 20
 
 

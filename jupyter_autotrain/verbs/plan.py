@@ -40,7 +40,7 @@ class PlanRequest:
 
     @property
     def missing(self) -> list[str]:
-        """What a plan cannot be made without: with a number of workers, devices are those where they run."""
+        """Arguments that a plan cannot be made without: with a number of workers, devices are those where they run."""
         needed = ("model", "inputs") if self.workers else ("model", "inputs", "cluster")
         return [name for name in needed if getattr(self, name) is None]
 

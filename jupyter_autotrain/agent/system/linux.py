@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 CAN_PIN = True
 """`pin_to_cpus` works."""
 MEMORY_POLL_S = 0.05
-"""How often the memory of a trial is looked at where the kernel does not limit it."""
+"""Seconds between two looks at the memory of a trial where the kernel does not limit it."""
 ADOPTS_ORPHANS = True
 """`adopt_orphans` works: no descendant of a supervisor is lost from its tree."""
 INTERPRETER_FLAGS: tuple[str, ...] = ("-I", "-S")
-"""How a supervisor's interpreter is started: without site packages."""
+"""The options of a supervisor's interpreter: it starts without site packages."""
 START_TOLERANCE_S = 0.0
-"""How far two looks at one process may differ in when it began."""
+"""The most by which two looks at one process may differ in when it began."""
 
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9

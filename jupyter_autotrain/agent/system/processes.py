@@ -3,8 +3,8 @@
 A look that fails for any other reason than that the process has ended (no descriptor left, say) raises `OSError`: it
 proves nothing, and no process may be taken for dead because of it.
 
-Supervisors, managers and clients compare processes by one type, as pids are used again. It is imported by every supervisor, so it
-uses only the cheapest parts of the standard library.
+Supervisors, managers and clients compare processes by one type, as pids are used again. Every supervisor imports this,
+so it uses only the cheapest parts of the standard library.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial needs on its host from elsewhere: its data, and the checkpoints of an earlier attempt.
+"""The needs of a trial on its host that come from elsewhere: its data, and the checkpoints of an earlier attempt.
 
 Files and folders of data are sent once per content. What is there already is named by its path; what has a URL is
 fetched by the trial itself, into the same cache. Checkpoints stay on the host of the earlier attempt until then.

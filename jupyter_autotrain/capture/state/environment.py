@@ -20,7 +20,7 @@ _OF_A_PLACE = (
     "PATH", "HOME", "PYTHON*", "LD_*", "VIRTUAL_ENV", "JUPYTER_*", "JPY_*", "IPYTHONDIR", "MPLBACKEND", "PYTEST_*",
     "TERM", "PAGER", "GIT_PAGER", "CLICOLOR*", "FORCE_COLOR", "PYDEVD_*",
 )  # fmt: skip
-"""What belongs to a machine, or is set by a kernel for what it starts."""
+"""Variables that belong to a machine, or that a kernel sets for what it starts."""
 _READERS = frozenset({"os.environ.get", "os.getenv"})
 _SHOWN = 80
 

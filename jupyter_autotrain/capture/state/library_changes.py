@@ -29,7 +29,7 @@ _ELSEWHERE = (
     "os.environ", "sys.argv", "sys.dont_write_bytecode", "sys.path", "sys.ps", "sys.std", "sys.displayhook",
     "sys.excepthook",
 )  # fmt: skip
-"""What the environment, the trial itself or the shell takes care of."""
+"""Names that the environment, the trial itself or the shell takes care of."""
 _NO_LIBRARIES = ("__main__", "__mp_main__", "IPython", "ipykernel", "jupyter_autotrain", "unittest.mock")
 _MISSING = object()
 _SETS = re.compile(

@@ -12,7 +12,7 @@ from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.values.standins import rebuilding
 
 ReducedValue = tuple[object, ...] | None
-"""How to make a value again, as `__reduce__` gives it; None where pickle knows itself."""
+"""The way to make a value again, as `__reduce__` gives it; None where pickle knows itself."""
 _FINISH_ARRAY = rebuilding("finish_array")
 _WRITES_TO_FILE = {"r+", "w+"}
 

@@ -99,7 +99,7 @@ class Explanation:
 
     @property
     def table(self) -> PrintedTable:
-        """What is chosen and the fastest other splits, with their prices."""
+        """The chosen split and the fastest other ones, with their prices."""
         return PrintedTable(HEADS, [self._row(option) for option in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))])
 
     def _row(self, option: OpAlternative) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ class PlanData:
 
     @property
     def beyond(self) -> tuple[str, ...]:
-        """What of the plan `apply` does not run, in words; empty where it runs."""
+        """Parts of the plan that `apply` does not run, in words; empty where it runs."""
         return beyond(self.graph, self.decision)
 
     @property

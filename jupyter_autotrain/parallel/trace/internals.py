@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
 Passed: TypeAlias = Any
-"""What torch passes to its hooks: the function, arguments and results of any op."""
+"""The values that torch passes to its hooks: the function, arguments and results of any op."""
 
 
 def storage_of(tensor: torch.Tensor) -> int:
