@@ -1,4 +1,4 @@
-"""Single nodes of a syntax tree: the names and values that they hold, and edits of the text that they were read from."""
+"""Single nodes of a syntax tree: their names and values, and edits of the text that they were read from."""
 
 from __future__ import annotations
 
