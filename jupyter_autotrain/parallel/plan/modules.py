@@ -125,7 +125,7 @@ _LAYOUTS = {
     LoopRole.SPATIAL: "Shard(2)",
     None: "Replicate()",
 }
-"""The placement of an activation (batch, sequence, features) by the role of the split loop; others split the last dim."""
+"""The placement of an activation (batch, sequence, features) by the role of the split loop; else the last dim."""
 
 
 def _role(costs: DecisionCosts, op: Op, axis: int) -> LoopRole | None:
