@@ -62,6 +62,7 @@ class KubernetesBackend(TrialDirectories):
     """
 
     poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
+    operator_workload: Workload | None = None  # of a subclass whose trials are all of one kind
 
     def __init__(self, profile: Profile, context: BackendContext, load: LoadAccess = credentials.load) -> None:
         self.name = profile.name
@@ -84,10 +85,14 @@ class KubernetesBackend(TrialDirectories):
 
     def workload_for(self, trial: TrialSpec, options: JsonObject) -> Workload:
         """Return the kind of object that a trial becomes."""
+        if self.operator_workload is not None:
+            return self.operator_workload
         return PooledJobWorkload() if pooling.is_for(trial, options) else JobWorkload()
 
     def workload_of(self, ref: JobRef) -> Workload:
         """Return the kind of object that a job is."""
+        if self.operator_workload is not None:
+            return self.operator_workload
         return PooledJobWorkload() if ref.data.get("pooled") else JobWorkload()
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is one request

@@ -42,6 +42,7 @@ class Keeper(ABC):
         self._jobs = jobs
         self._on_change = on_change
         self._is_running = False
+        self._since_s: dict[TrackedJob, float] = {}  # since when something keeps each from starting
 
     def begin(self) -> None:
         """Look after them from now on."""
@@ -106,22 +107,9 @@ class StartKeeper(Keeper):
 
     A trial that waits for its turn, or for room that others use, may wait for ever. What else keeps it from starting is
     given the time of `start_timeout`, in which somebody may mend it. What is forgotten with a restart only costs time.
-
-    Args:
-        api: The cluster.
-        view: What there is of the trials in the cluster.
-        jobs: Gives those that are followed.
-        on_change: Called with one that is ended.
     """
 
     subject = "trials that have not started"
-
-    def __init__(
-        self, api: KubernetesApi, view: ClusterView, jobs: Callable[[], Sequence[TrackedJob]],
-        on_change: Callable[[TrackedJob], None],
-    ) -> None:  # fmt: skip
-        super().__init__(api, view, jobs, on_change)
-        self._since_s: dict[TrackedJob, float] = {}  # since when something keeps each from starting
 
     async def _look(self) -> None:
         held = {job: state for job in self._jobs() if (state := self._held(job)) is not None}

@@ -105,7 +105,6 @@ class PilotKeeper(Keeper):
         super().__init__(api, view, jobs, on_change)
         self._home = home
         self._faults = PilotFaults(view)
-        self._held_since_s: dict[TrackedJob, float] = {}  # since when something keeps the pilots of each from starting
 
     async def _look(self) -> None:
         if not self._view.knows(JOBS):  # else a trial whose pod is not listed yet would be taken for one without
@@ -193,18 +192,18 @@ class PilotKeeper(Keeper):
         for job in jobs:
             job.waits_for = waiting.reason if waiting else ""
         if waiting is None or waiting.obstacle is Obstacle.NONE:
-            self._held_since_s = {job: since_s for job, since_s in self._held_since_s.items() if job not in jobs}
+            self._since_s = {job: since_s for job, since_s in self._since_s.items() if job not in jobs}
             return 0
         over = [job for job in jobs if self._is_over(job, waiting)]
         for job in over:
-            self._held_since_s.pop(job, None)
+            self._since_s.pop(job, None)
             self._give_up(job, never_started(job, waiting))
         return len(over)
 
     def _is_over(self, job: TrackedJob, waiting: WorkloadState) -> bool:
         """Return whether a trial whose pilots are kept from starting waits no longer."""
         now_s = time.monotonic()
-        held_s = now_s - self._held_since_s.setdefault(job, now_s)
+        held_s = now_s - self._since_s.setdefault(job, now_s)
         return waiting.obstacle is Obstacle.LASTING or held_s >= job.start_timeout_s
 
     def _give_up(self, job: TrackedJob, told: WorkloadState) -> None:

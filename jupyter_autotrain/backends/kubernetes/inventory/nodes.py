@@ -14,7 +14,8 @@ from typing import Final, cast
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
-from jupyter_autotrain.backends.kubernetes.objects.fields import parse_quantity
+from jupyter_autotrain.backends.kubernetes.objects import naming
+from jupyter_autotrain.backends.kubernetes.objects.fields import items, parse_quantity, part, text, value
 from jupyter_autotrain.backends.kubernetes.objects.workload import NODES, PODS
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 
@@ -110,8 +111,8 @@ def unknown(reason: str) -> Inventory:
 
 
 def _node(node: JsonObject, taken: Mapping[str, _Amounts] | None, options: JsonObject) -> Node:
-    name = str(_metadata(node).get("name"))
-    allocatable = _amounts(cast("JsonObject", _part(node, "status").get("allocatable") or {}))
+    name = naming.name_of(node)
+    allocatable = _amounts(part(node, "status", "allocatable"))
     free = None if taken is None else _free(allocatable, taken.get(name, {}))
     labels = {"zone": _labels(node).get("topology.kubernetes.io/zone", "")}
     if free is not None:
@@ -147,21 +148,20 @@ def _accelerators(
 
 def _unavailable(node: JsonObject, options: JsonObject) -> str:
     """Return why no trial may go there now; "" when one may."""
-    name = _metadata(node).get("name")
-    spec = _part(node, "spec")
-    if spec.get("unschedulable"):
+    name = naming.name_of(node)
+    if value(node, "spec", "unschedulable"):
         return f"node {name} takes no new pods (it is cordoned)"
     if not _is_ready(node):
         return f"node {name} is not ready"
-    tolerations = cast("Sequence[JsonObject]", options.get("tolerations") or ())
-    for taint in cast("Sequence[JsonObject]", spec.get("taints") or ()):
+    tolerations = items(options, "tolerations")
+    for taint in items(node, "spec", "taints"):
         if taint.get("effect") in _KEEPS_OFF and not _is_tolerated(taint, tolerations):
             return f"node {name} has the taint {_shown(taint)}, which `tolerations:` of the profile do not name"
     return ""
 
 
 def _is_ready(node: JsonObject) -> bool:
-    conditions = cast("Sequence[JsonObject]", _part(node, "status").get("conditions") or ())
+    conditions = items(node, "status", "conditions")
     return all(one.get("type") != "Ready" or one.get("status") == "True" for one in conditions)
 
 
@@ -190,20 +190,18 @@ def _taken(pods: Sequence[JsonObject]) -> dict[str, _Amounts]:
     """Return what the pods that have not ended hold of each node."""
     taken: dict[str, _Amounts] = {}
     for pod in pods:
-        node = str(_part(pod, "spec").get("nodeName") or "")
-        if node and _part(pod, "status").get("phase") not in _FINISHED:
-            _add(taken.setdefault(node, {}), requests(_part(pod, "spec")))
+        node = text(pod, "spec", "nodeName")
+        if node and text(pod, "status", "phase") not in _FINISHED:
+            _add(taken.setdefault(node, {}), requests(part(pod, "spec")))
     return taken
 
 
 def slim_pod(pod: JsonObject) -> JsonObject:
     """Return a pod with what `inventory` reads of it: a cluster may have ten thousands."""
-    spec = _part(pod, "spec")
-    kept: dict[str, JsonValue] = {"nodeName": spec.get("nodeName"), "overhead": spec.get("overhead")}
+    kept: dict[str, JsonValue] = {name: value(pod, "spec", name) for name in ("nodeName", "overhead")}
     for name in ("containers", "initContainers"):
-        containers = cast("Sequence[JsonObject]", spec.get(name) or ())
-        kept[name] = [_slim_container(one) for one in containers]
-    return {"spec": kept, "status": {"phase": _part(pod, "status").get("phase")}}
+        kept[name] = [_slim_container(one) for one in items(pod, "spec", name)]
+    return {"spec": kept, "status": {"phase": value(pod, "status", "phase")}}
 
 
 def _slim_container(container: JsonObject) -> JsonObject:
@@ -216,22 +214,20 @@ def requests(spec: JsonObject) -> dict[str, Decimal]:
     The sum of its containers and sidecars, or the most that an init container asks for, and the overhead.
     """
     total: _Amounts = {}
-    before = cast("Sequence[JsonObject]", spec.get("initContainers") or ())
+    before = items(spec, "initContainers")
     sidecars = [container for container in before if container.get("restartPolicy") == "Always"]
-    for container in (*cast("Sequence[JsonObject]", spec.get("containers") or ()), *sidecars):
+    for container in (*items(spec, "containers"), *sidecars):
         _add(total, _container_requests(container))
     for container in before:
         for resource, amount in _container_requests(container).items():
             total[resource] = max(total.get(resource, Decimal(0)), amount)
-    _add(total, _amounts(cast("JsonObject", spec.get("overhead") or {})))
+    _add(total, _amounts(part(spec, "overhead")))
     return total
 
 
 def _container_requests(container: JsonObject) -> _Amounts:
     """Return the request; without one the limit is it."""
-    resources = _part(container, "resources")
-    limits = cast("JsonObject", resources.get("limits") or {})
-    return _amounts({**limits, **cast("JsonObject", resources.get("requests") or {})})
+    return _amounts({**part(container, "resources", "limits"), **part(container, "resources", "requests")})
 
 
 def _free(allocatable: _Amounts, taken: _Amounts) -> _Amounts:
@@ -250,15 +246,7 @@ def _amounts(quantities: JsonObject) -> _Amounts:
 
 
 def _labels(node: JsonObject) -> Mapping[str, str]:
-    return cast("Mapping[str, str]", _metadata(node).get("labels") or {})
-
-
-def _metadata(found: JsonObject) -> JsonObject:
-    return _part(found, "metadata")
-
-
-def _part(found: JsonObject, name: str) -> JsonObject:
-    return cast("JsonObject", found.get(name) or {})
+    return cast("Mapping[str, str]", part(node, "metadata", "labels"))
 
 
 _FORBIDDEN = 403
