@@ -4,14 +4,11 @@ All reads of a trial directory go through here. Nothing is followed out of the d
 (a FIFO without a writer), nothing is endless (`/dev/zero`), and text is bounded in length and depth.
 
 Imported by every supervisor, so it uses only the cheapest parts of the standard library.
-
-It also writes data through to the disk itself.
 """
 
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 import stat
@@ -21,7 +18,6 @@ TYPE_CHECKING = False  # every trial imports this module, and `typing` is slow t
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
-
 
 MOST_JSON_BYTES = 4 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -191,28 +187,3 @@ def make_directories(path: Path) -> None:
 def private_opener(path: str, flags: int) -> int:
     """Open a file that only its owner may read, as an `opener` for `open`; a link is not followed."""
     return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-
-
-def sync_path(path: str | os.PathLike[str]) -> None:
-    """Write the content of a file or folder to the disk itself.
-
-    Raises:
-        OSError: It cannot be opened or written.
-    """
-    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        sync(fd)
-    finally:
-        os.close(fd)
-
-
-def sync(fd: int) -> None:
-    """Write a file's content to the disk itself. On macOS fsync(2) stops at the drive's cache (see fcntl(2) there)."""
-    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
-    if full_sync is None:
-        os.fsync(fd)
-        return
-    try:
-        fcntl.fcntl(fd, full_sync)
-    except OSError:  # a file system that cannot
-        os.fsync(fd)

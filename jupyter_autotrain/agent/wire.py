@@ -67,7 +67,7 @@ from __future__ import annotations
 import os
 from _thread import get_ident  # threading would cost every worker its import
 
-from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent import durable
 
 VERSION = 1
 TRIAL_FILE = "trial.json"
@@ -128,7 +128,7 @@ def write_atomically(path: str, data: bytes, *, sync: bool = True) -> None:
             while view:
                 view = view[os.write(fd, view) :]
             if sync:
-                files.sync(fd)
+                durable.sync(fd)
         finally:
             os.close(fd)
         os.replace(draft, path)

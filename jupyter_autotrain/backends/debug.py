@@ -18,7 +18,7 @@ from jupyter_autotrain.agent.ranks import api
 from jupyter_autotrain.agent.ranks.cell_runner import CellRunner, enter_work
 from jupyter_autotrain.agent.service import status_resolution
 from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import environment
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.backends.local import trial_directory

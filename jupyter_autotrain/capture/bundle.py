@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent import durable
 from jupyter_autotrain.agent.files import private_opener
 from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
 from jupyter_autotrain.capture.result import Capture
@@ -151,7 +151,7 @@ class _Writer:
                 self._written_bytes += file.write(part)
                 self._progress(self._written_bytes, self._total_bytes)
             file.flush()
-            files.sync(file.fileno())
+            durable.sync(file.fileno())
             self.digests[relative_path] = digest.hexdigest(), file.tell()
 
 
@@ -163,6 +163,6 @@ def _size_bytes(capture: Capture) -> int:
 def _sync_folder(folder: Path) -> None:
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        files.sync(fd)
+        durable.sync(fd)
     finally:
         os.close(fd)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent import durable
 from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.orphans import draft
@@ -79,7 +79,7 @@ def _publish(folder: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o700, exist_ok=True)
     folder.rename(target)
     for changed in (target, target.parent):
-        files.sync_path(changed)
+        durable.sync_path(changed)
 
 
 def _is_stored(store: Store, home: Home, experiment_id: str) -> bool:

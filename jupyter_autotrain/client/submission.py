@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, TypedDict
 
 from jupyter_autotrain import capture, tuners
-from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent import durable
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
@@ -178,4 +178,4 @@ def _copy_synced(source: Path, target: Path) -> None:
     for folder, _, names in os.walk(target):
         for path in [*map(Path(folder).joinpath, names), Path(folder)]:
             if not path.is_symlink():
-                files.sync_path(path)
+                durable.sync_path(path)

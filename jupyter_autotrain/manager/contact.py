@@ -22,7 +22,7 @@ from pathlib import Path
 from jupyter_autotrain.agent import VERSION, files, system
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.system import unix_sockets
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import ManagerError
 

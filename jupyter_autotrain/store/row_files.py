@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import durable, files, wire
 from jupyter_autotrain.agent.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store.damage import repair_rows
@@ -90,14 +90,14 @@ def _make(folder: Path, *, sync: bool) -> None:
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         if sync:
-            files.sync_path(folder.parent)
+            durable.sync_path(folder.parent)
 
 
 def _write(path: Path, content: Row, *, sync: bool) -> None:
     if path.parent.is_dir():
         wire.write_atomically(str(path), json.dumps(content).encode(), sync=sync)
         if sync:
-            files.sync_path(path.parent)
+            durable.sync_path(path.parent)
 
 
 _ORDER: Final = (TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING)

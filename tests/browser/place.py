@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jupyter_autotrain import client
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec, Resources

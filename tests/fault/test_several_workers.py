@@ -13,7 +13,7 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import wait_until
 from jupyter_autotrain.testing.bundles import write_bundle

@@ -19,7 +19,7 @@ from jupyter_autotrain.agent.service import starting, warm_starts
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.system import cgroup_setup, processes
 from jupyter_autotrain.agent.system.cgroups import CgroupLimits
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home

@@ -20,7 +20,7 @@ import requests
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.agent import files, system, wire
 from jupyter_autotrain.agent.launchers.launchers import LaunchError
-from jupyter_autotrain.agent.system.processes import is_gone
+from jupyter_autotrain.agent.system.process_identity import is_gone
 from jupyter_autotrain.agent.trial.rank_layout import RankLayout
 
 _REQUEST = f"{wire.LAUNCH_FILE}-"

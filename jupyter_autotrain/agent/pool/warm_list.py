@@ -9,7 +9,7 @@ import signal
 from jupyter_autotrain.agent import fields, files, system
 from jupyter_autotrain.agent.supervisor import termination
 from jupyter_autotrain.agent.system import processes
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import trial_lock
 
 _GRACE_S = 2.0

@@ -35,7 +35,7 @@ from jupyter_autotrain.agent.pool.preloading import Preloaded, UnsuitableError
 from jupyter_autotrain.agent.supervisor import streams
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter
 from jupyter_autotrain.agent.system import this_process
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import trial_lock
 
 _CODE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

@@ -8,7 +8,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import durable, files, wire
 
 _NAME = re.compile(r"step-(\d+)\.pkl")
 _RANK = re.compile(r"rank-\d+")
@@ -100,7 +100,7 @@ class Checkpoint:
         with open(draft, "wb", opener=files.private_opener) as file:
             pickle.dump(obj, file, protocol=pickle.HIGHEST_PROTOCOL)
             file.flush()
-            files.sync(file.fileno())
+            durable.sync(file.fileno())
         os.replace(draft, path)
         self._forget_inherited(path)
         for old in _files(self._own)[:-_KEEP]:

@@ -14,7 +14,7 @@ from jupyter_autotrain.agent.errors import BackendError
 from jupyter_autotrain.agent.service import status_resolution
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.system import processes
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt, of_end
 from jupyter_autotrain.agent.trial.status import Status, UnknownError

@@ -17,7 +17,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.supervisor import termination
 from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
 from jupyter_autotrain.agent.system import cgroup_setup, cgroups, processes
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial import trial_lock
 from jupyter_autotrain.agent.trial.status import Status, UnknownError

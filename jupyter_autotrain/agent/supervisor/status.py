@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import durable, wire
 from jupyter_autotrain.agent.system import disk
 
 FINAL_TIMEOUT_S = 3600.0  # how long a full disk is waited out for the final status
@@ -102,7 +102,7 @@ def _overwrite(data: bytes) -> bool:
             if len(data) > os.fstat(fd).st_blocks * 512 or os.pwrite(fd, data, 0) != len(data):
                 return False
             os.ftruncate(fd, len(data))
-            files.sync(fd)
+            durable.sync(fd)
         finally:
             os.close(fd)
         return True

@@ -22,7 +22,7 @@ from jupyter_autotrain.agent.supervisor.usage import UsageFile
 from jupyter_autotrain.agent.supervisor.worker_process import Become, execute
 from jupyter_autotrain.agent.system import disk, processes
 from jupyter_autotrain.agent.system.cgroups import oom_kills_around
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import environment, termination_causes, trial_file, trial_lock
 from jupyter_autotrain.agent.trial.redact import Redactor
 from jupyter_autotrain.agent.trial.trial_file import TrialFile

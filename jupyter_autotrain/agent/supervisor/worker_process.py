@@ -13,7 +13,7 @@ from jupyter_autotrain.agent.launchers.rank_channel import RankChannel
 from jupyter_autotrain.agent.supervisor import exit_causes
 from jupyter_autotrain.agent.supervisor.exit_causes import WorkerEnd, cannot_start
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter, OutputStreams, reset_signals
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import outcome
 
 _CANNOT_START = 127  # as shells exit when a command cannot be run

@@ -11,7 +11,7 @@ import time
 
 from jupyter_autotrain.agent.system import cgroups
 from jupyter_autotrain.agent.system.cgroups import CgroupLimits, ControlGroups, write_control_file
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 
 _PREFIX = "autotrain-"  # then the maker's pid and start, and a time
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.system import cgroup_setup
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 
 if TYPE_CHECKING:
     from typing import TypeAlias

@@ -7,7 +7,7 @@ from typing import cast
 
 from jupyter_autotrain.agent import files, system, wire
 from jupyter_autotrain.agent.system import cgroups
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 
 _log = logging.getLogger(__name__)
 

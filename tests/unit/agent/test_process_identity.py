@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_autotrain.agent import system
 from jupyter_autotrain.agent.system import linux, portable
-from jupyter_autotrain.agent.system.processes import ProcessIdentity, is_gone
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity, is_gone
 
 OURS = ("system", "system.process_identity", "system.common", "system.linux")
 NO_PID = 1 << 22  # the kernel gives smaller ones only
@@ -67,7 +67,7 @@ def test_importing_it_loads_no_other_module_but_errno() -> None:
         import sys
         import jupyter_autotrain.agent
         before = set(sys.modules)
-        import jupyter_autotrain.agent.system.processes
+        import jupyter_autotrain.agent.system.process_identity
         print(*sorted(set(sys.modules) - before))
     """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -18,7 +18,7 @@ from types import ModuleType
 import pytest
 
 import jupyter_autotrain
-from jupyter_autotrain.agent import files, system
+from jupyter_autotrain.agent import durable, system
 from jupyter_autotrain.agent.system import common, linux, portable, processes, unix_sockets
 from jupyter_autotrain.testing import wait_until
 
@@ -170,10 +170,10 @@ def test_where_fsync_stops_at_the_drive_the_drive_is_flushed_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[tuple[int, int]] = []
-    monkeypatch.setattr(files.fcntl, "F_FULLFSYNC", 51, raising=False)
-    monkeypatch.setattr(files.fcntl, "fcntl", lambda fd, what: asked.append((fd, what)))
+    monkeypatch.setattr(durable.fcntl, "F_FULLFSYNC", 51, raising=False)
+    monkeypatch.setattr(durable.fcntl, "fcntl", lambda fd, what: asked.append((fd, what)))
     with (tmp_path / "file").open("wb") as file:
-        files.sync(file.fileno())
+        durable.sync(file.fileno())
         assert asked == [(file.fileno(), 51)]
 
 

@@ -15,7 +15,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.ranks import api, cell_runner, child_definitions
 from jupyter_autotrain.agent.ranks.namespace import Params
 from jupyter_autotrain.agent.system import processes
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import environment
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import trial_file, trial_of, wait_until

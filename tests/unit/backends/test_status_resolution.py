@@ -17,7 +17,7 @@ from jupyter_autotrain.agent import files, system, wire
 from jupyter_autotrain.agent.service import cancelling, status_resolution
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.system import processes
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial import trial_lock
 from jupyter_autotrain.backends.local import trial_directory

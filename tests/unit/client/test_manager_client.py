@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.client import manager_client
 from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.core.home import Home, make_private

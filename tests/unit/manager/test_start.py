@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.agent.system.processes import ProcessIdentity
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import LeaseLostError, ManagerError
 from jupyter_autotrain.manager import ensure, notify, status

@@ -60,7 +60,7 @@ def test_the_front_end_and_the_package_have_one_version() -> None:
 
 def test_a_handle_finds_its_view_without_the_extension_loaded() -> None:
     code = (
-        "from jupyter_autotrain.client import Experiment; from jupyter_autotrain.core import display; "
-        "print(issubclass(Experiment, display.Displayable), display.show.__module__)"
+        "from jupyter_autotrain.client import Experiment; from jupyter_autotrain.core import table; "
+        "print(issubclass(Experiment, table.Displayable), table.show.__module__)"
     )
     assert fresh(code).split() == ["True", "jupyter_autotrain.core.table"]

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import durable, files, wire
 from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import status as statuses
@@ -238,6 +238,6 @@ class CollectedTrial:
         for path in self.folder.rglob("*"):
             if path.is_file():
                 with path.open("rb") as file:
-                    files.sync(file.fileno())
+                    durable.sync(file.fileno())
         files.make_directories(self.directory)
         statuses.write(self.directory, status)
