@@ -16,9 +16,9 @@ from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
 from jupyter_autotrain.parallel.search.naming import plan_name
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import alternatives
-from jupyter_autotrain.parallel.search.outer.context import OutOfTime
 from jupyter_autotrain.parallel.search.outer.device_subset_search import DeviceSubsetSearch
 from jupyter_autotrain.parallel.search.outer.executed import is_searched_so, uniform_plans
+from jupyter_autotrain.parallel.search.outer.progress import OutOfTime, ProgressListener, ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.remedies import remedies
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.outer.simplest import simplest_answer
@@ -36,6 +36,7 @@ def solve(
     request: SearchRequest | None = None,
     *,
     clock: Callable[[], float] = time.monotonic,
+    tell: ProgressListener | None = None,
 ) -> Solution:
     """Return the best plan for a graph on a cluster.
 
@@ -47,6 +48,7 @@ def solve(
         cluster: The machine, in any form `ClusterSpec.parse` reads.
         request: Mode, solver, limits, pins and space; the whole space by dynamic programming unless given.
         clock: Monotonic seconds.
+        tell: Takes the progress of the search, many times a second.
 
     Raises:
         InfeasibleError: When no split fits, with the least memory that would do.
@@ -54,8 +56,9 @@ def solve(
     """
     request = request or SearchRequest()
     began = clock()
+    progress = ProgressMonitor(clock, began, tell=tell)
     search_run, interrupted = retry_on_interrupt(
-        lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), request, clock, began)
+        lambda: SearchRun.of(graph, ClusterSpec.parse(cluster), request, progress)
     )
     if interrupted:
         _finish(search_run.stop)
@@ -72,7 +75,7 @@ def solve(
         fault = _infeasible(search_run, subset_search.least_bytes)
         if not is_searched_so(request):
             raise fault
-        return _exported(graph, cluster, request, clock, fault)
+        return _exported(graph, cluster, request, progress, fault)
     complete = search_run.search.complete and not interrupted
     answer = _finish(lambda: simplest_answer(search_run, subset_search))
     return _finish(lambda: _solution(search_run, subset_search, answer, complete=complete, search_s=clock() - began))
@@ -82,12 +85,12 @@ def _exported(
     graph: PreparedGraph,
     cluster: str | JsonObject | ClusterSpec,
     request: SearchRequest,
-    clock: Callable[[], float],
+    progress: ProgressMonitor,
     fault: PlanError,
 ) -> Solution:
     """Return the best plan of all where none that runs was found, which `fault` says."""
     try:
-        found = solve(graph, cluster, replace(request, execute=False), clock=clock)
+        found = solve(graph, cluster, replace(request, execute=False), clock=progress.clock, tell=progress.tell)
     except InfeasibleError as nothing:
         raise InfeasibleError(nothing.found, nothing.expected, fault.action, nothing.least_memory_bytes) from None
     return replace(found, none_runs=f"{fault.found} {fault.expected} {fault.action}")
@@ -139,7 +142,7 @@ def _would_fit(search_run: SearchRun, limit_bytes: float) -> str:
         return (
             "Use mode='auto_parallel', which also shares out states, layers and products; or devices with more memory."
         )
-    context = replace(search_run.search.context, check_deadline=lambda: None)
+    context = replace(search_run.search.context, progress=ProgressMonitor())
     found = remedies(uniform_plans(search_run.request, context, search_run.space), limit_bytes)
     if not found:
         return "Use devices with more memory, a smaller batch, or a smaller model."

@@ -54,7 +54,7 @@ def price_baselines(uniform: UniformPlans) -> Iterator[tuple[str, Outcome | None
     for baseline in BASELINES:
         found = _Fastest(uniform, baseline)
         for layout in sorted(_layouts(uniform, baseline), key=found.bound_s):
-            uniform.context.check_deadline()
+            uniform.context.progress.check()
             found.look_at(layout)
         yield baseline.name, uniform.outcome(found.best) if found.best else None, found.reason()
 

@@ -78,6 +78,7 @@ class BranchAndBound:
         self.outcomes.append(outcome)
         if self.best is None or outcome.rank < self.best.rank:
             self.best = outcome
+            self.context.progress.best_s = min(self.context.progress.best_s, outcome.step_s)
         return True
 
     def run(self, candidates: Iterable[Candidate]) -> None:
@@ -98,8 +99,14 @@ class BranchAndBound:
         self.bound_s = inf
         remaining = list(dict.fromkeys(c for _, candidates in parts for c in candidates))
         queue = list[SearchNode]()
+        phases = (
+            ("meshes of few axes", _few_axes),
+            ("finer meshes of the best", self._refinements),
+            ("all other meshes", self._remaining),
+        )
         try:
-            for select in (_few_axes, self._refinements, self._remaining):
+            for phase, select in phases:
+                self.context.progress.enter(phase)
                 selected = select(remaining)
                 queue = list(_nodes(parts, selected))
                 remaining = [c for c in remaining if c not in selected]
@@ -118,7 +125,8 @@ class BranchAndBound:
         A node leaves the queue once it is solved or replaced by its children, so that an interrupt loses no bound.
         """
         while queue and queue[0].bound_s < self.cutoff_s and not self._is_proof_over():
-            self.context.check_deadline()
+            self.context.progress.bound_s = queue[0].bound_s
+            self.context.progress.check()
             if queue[0].is_ready:
                 return queue[0]
             self._branch(queue)
@@ -189,7 +197,7 @@ def solve_candidate(
     if context.restriction and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
         return CandidateResult(None, inf)
     if context.chain is None:
-        return solve_unrolled(model, candidate, limits[0], context.check_deadline)
+        return solve_unrolled(model, candidate, limits[0], context.progress.check)
     pipeline = context.pipeline(candidate)
     try:
         if candidate.stages > 1:

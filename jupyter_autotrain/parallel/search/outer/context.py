@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
@@ -13,14 +12,11 @@ from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.cost.model import CostModel, Restriction, Settings
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.graph import OpGraph
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.request.request import Candidate
 from jupyter_autotrain.parallel.search.stage.chain import Chain
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
 from jupyter_autotrain.parallel.search.stage.stage_problem import MULTIPLIERS
-
-
-class OutOfTime(Exception):  # noqa: N818 - a signal inside the search
-    """The time budget is spent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ class SearchContext:
         compute_lower_bound: The least that any plan computes.
         cache: What the search works out once.
         restriction: Pins.
-        check_deadline: Raises `OutOfTime` when the budget is spent.
+        progress: What is told on the way, and ends the search at its deadline.
         most_multipliers: Most multipliers to try in a stage whose memory binds.
     """
 
@@ -60,7 +56,7 @@ class SearchContext:
     compute_lower_bound: ComputeLowerBound
     cache: TableCache = field(repr=False, compare=False)
     restriction: Restriction | None = None
-    check_deadline: Callable[[], None] = lambda: None
+    progress: ProgressMonitor = field(default_factory=ProgressMonitor, repr=False, compare=False)
     most_multipliers: int = MULTIPLIERS
 
     def devices(self, candidate: Candidate) -> list[Device]:

@@ -99,7 +99,8 @@ class DeviceSubsetSearch:
             return
         for least_s, part in self._promising()[: self._most_parts]:
             if least_s < self.best.cutoff_s and self.full_search.clock() <= self.deadline:
-                self.full_search.context.check_deadline()
+                self.full_search.context.progress.enter(f"{part.devices} of the devices")
+                self.full_search.context.progress.check()
                 self._search_subset(part)
 
     def _is_open(self) -> bool:

@@ -63,7 +63,7 @@ def first_executed(search: BranchAndBound, uniform: UniformPlans, *, at_once: bo
         for candidate in uniform.candidates(layout):
             if at_once and search.best:
                 return
-            uniform.context.check_deadline()
+            uniform.context.progress.check()
             candidates.append(candidate)
             plans = uniform.priced(layout, candidate)
             search.least_bytes = min([search.least_bytes, *(plan.bytes for plan in plans)])

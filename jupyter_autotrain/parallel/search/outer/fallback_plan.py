@@ -22,12 +22,13 @@ from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBo
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
 from jupyter_autotrain.parallel.search.outer.layouts import loop_of
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.request.request import Candidate
 
 
 def find_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) -> None:
     """Solve one plan, whatever the time; none when no such plan fits. Sets the bound over all `candidates`."""
-    context = replace(search.context, check_deadline=lambda: None)
+    context = replace(search.context, progress=ProgressMonitor())
     if context.chain is not None:
         heuristic_search(search, candidates)
     else:

@@ -11,6 +11,7 @@ from jupyter_autotrain.agent.sizes import format_memory
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.parallel.cost.memory import Recompute
 from jupyter_autotrain.parallel.search.factors.factors import OpChoice
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.uniform import Held, UniformPlans
 
 SMALL = 16  # devices from which more are looked for by doubling, not one by one
@@ -89,6 +90,6 @@ def _more_devices(uniform: UniformPlans) -> int | None:
 
 
 def _fits(uniform: UniformPlans, cluster: ClusterSpec) -> bool:
-    context = replace(uniform.context.for_cluster(cluster), check_deadline=lambda: None)
+    context = replace(uniform.context.for_cluster(cluster), progress=ProgressMonitor())
     scaled = UniformPlans(context, uniform.space, None, uniform.accepts)
     return any(one.fits for one in scaled.held())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -16,7 +15,7 @@ from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.outer.baselines import BASELINES, price_baselines
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, Part
-from jupyter_autotrain.parallel.search.outer.context import OutOfTime, SearchContext
+from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.executed import (
     executed_parts,
     first_executed,
@@ -26,6 +25,7 @@ from jupyter_autotrain.parallel.search.outer.executed import (
 )
 from jupyter_autotrain.parallel.search.outer.fallback_plan import data_only, find_fallback_plan
 from jupyter_autotrain.parallel.search.outer.heuristic import heuristic_search
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.uniform import UniformPlans
 from jupyter_autotrain.parallel.search.request.pins import check_pins, restriction_of, uniform_runs
 from jupyter_autotrain.parallel.search.request.request import (
@@ -64,8 +64,7 @@ class SearchRun:
         graph: PreparedGraph,
         cluster: ClusterSpec,
         request: SearchRequest,
-        clock: Callable[[], float],
-        began: float,
+        progress: ProgressMonitor,
     ) -> SearchRun:
         """Enumerate the outer candidates; linear in the graph.
 
@@ -74,10 +73,11 @@ class SearchRun:
         """
         check_order(graph)
         folded = uniform_runs(graph, request.pins)
-        context, space, pins = _context(folded, cluster, request, _check(folded, request, clock, began))
+        progress.deadline = progress.began + _time_s(folded, request)
+        context, space, pins = _context(folded, cluster, request, progress)
         blocks = context.chain.run.count if context.chain else 1
         proof_s = inf if request.limits.proof_s is None else request.limits.proof_s
-        search = BranchAndBound(context, clock=clock, proof_s=proof_s)
+        search = BranchAndBound(context, clock=progress.clock, proof_s=proof_s)
         if is_searched_so(request):
             search.accepts = runs
         return cls(request, search, space, list(candidates(folded, context.cluster, space, blocks, pins)))
@@ -90,7 +90,7 @@ class SearchRun:
 
     def uniform_plans(self) -> UniformPlans:
         """Return the uniform plans that may be the answer, whatever the time."""
-        context = replace(self.search.context, check_deadline=lambda: None)
+        context = replace(self.search.context, progress=ProgressMonitor())
         return uniform_plans(self.request, context, self.space)
 
     def first_plans(self) -> None:
@@ -159,18 +159,11 @@ class SearchRun:
             search.bound_s = min((search.context.compute_bound_s(c) for c in self.candidates), default=inf)
 
 
-def _check(graph: OpGraph, request: SearchRequest, clock: Callable[[], float], began: float) -> Callable[[], None]:
-    """Return a call that raises `OutOfTime` past the deadline; a graph above `HUGE_OPS` ops always has one."""
-    limit_s = request.limits.time_s
-    if limit_s is None:
-        limit_s = HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
-    deadline = began + limit_s
-
-    def check() -> None:
-        if clock() > deadline:
-            raise OutOfTime
-
-    return check
+def _time_s(graph: OpGraph, request: SearchRequest) -> float:
+    """Return how long the search may take; a graph above `HUGE_OPS` ops always has a limit."""
+    if request.limits.time_s is not None:
+        return request.limits.time_s
+    return HUGE_TIME_S if len(graph.ops) > HUGE_OPS else inf
 
 
 def check_order(graph: OpGraph) -> None:
@@ -190,7 +183,7 @@ def check_order(graph: OpGraph) -> None:
 
 
 def _context(
-    graph: OpGraph, cluster: ClusterSpec, request: SearchRequest, check: Callable[[], None]
+    graph: OpGraph, cluster: ClusterSpec, request: SearchRequest, progress: ProgressMonitor
 ) -> tuple[SearchContext, StrategySpace, Pins]:
     machine = cluster.scaled(devices=1) if request.mode is Mode.STAND_ALONE else cluster
     pins = request.pins
@@ -218,7 +211,7 @@ def _context(
         compute_lower_bound(graph, machine, settings.efficiency),
         TableCache(),
         restrict,
-        check,
+        progress,
     )
     return context, space, pins
 

@@ -27,6 +27,7 @@ from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.device_subset_search import DeviceSubsetSearch
 from jupyter_autotrain.parallel.search.outer.executed import uniform_plans
 from jupyter_autotrain.parallel.search.outer.layouts import Layout, Split
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import AT_ONCE_OPS, SearchRun
 from jupyter_autotrain.parallel.search.outer.uniform import UniformPlan, UniformPlans
 from jupyter_autotrain.parallel.search.request.request import Candidate, Method, Mode, SearchRequest
@@ -134,7 +135,7 @@ def simplest_answer(search_run: SearchRun, subset_search: DeviceSubsetSearch) ->
     request = search_run.request
     if not _is_free(request):
         return best
-    context = replace(subset_search.best.context, check_deadline=lambda: None)
+    context = replace(subset_search.best.context, progress=ProgressMonitor())
     seen = [outcome for outcome in subset_search.best.outcomes if outcome.models[0].cluster == context.cluster]
     is_huge = context.chain is None and len(context.graph.ops) > AT_ONCE_OPS
     quick = is_huge or not search_run.search.complete
@@ -155,7 +156,7 @@ def _on_fewer_devices(search_run: SearchRun, subset_search: DeviceSubsetSearch, 
     """Return the simplest plan on the fewest devices that is nearly as fast as the answer, else the answer."""
     most_s = answer.step_s * (1 + LEAST_GAIN)
     for part in subset_search.nearly_as_fast(most_s, answer.models[0].cluster.devices):
-        context = replace(search_run.search.context.for_cluster(part), check_deadline=lambda: None)
+        context = replace(search_run.search.context.for_cluster(part), progress=ProgressMonitor())
         found = simplest_uniform(uniform_plans(search_run.request, context, search_run.space), most_s)
         if found:
             return found

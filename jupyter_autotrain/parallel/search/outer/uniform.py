@@ -97,7 +97,7 @@ class UniformPlans:
 
     def _accepted(self, layouts: Iterable[Layout]) -> Iterator[Layout]:
         for layout in layouts:
-            self.context.check_deadline()
+            self.context.progress.check()
             is_open = next(self.candidates(layout), None) is not None
             if is_open and any(self.may_be(layout, states, self.modes[0]) for states in self.shardings(layout)):
                 yield layout
