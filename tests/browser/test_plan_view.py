@@ -5,19 +5,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.graph import example_graphs
 from tests.browser.conftest import Lab
 from tests.browser.lab_page import DARK, in_theme, new_page, open_empty
 
 pytestmark = pytest.mark.browser
 
-SHOW = """
-from jupyter_autotrain.parallel.api import plan as make_plan
-from jupyter_autotrain.parallel.graph import example_graphs
-
-graph = example_graphs.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
-plan = make_plan(graph, cluster="8x8xA100-80GB", search="recursive_programming")
-plan
-"""
 
 # Pressed, and looked at with each frame: what it says then is there for a moment.
 PRESS = """async (button) => {
@@ -28,9 +22,25 @@ BELOW = """([graph, devices]) =>
     devices.getBoundingClientRect().top > graph.getBoundingClientRect().bottom - 1"""
 
 
+@pytest.fixture(scope="module")
+def show(tmp_path_factory):
+    """The cell that shows the plan, which is made once: that takes seconds."""
+    graph = example_graphs.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
+    plan = api.plan(graph, cluster="8x8xA100-80GB", search="recursive_programming")
+    path = tmp_path_factory.mktemp("plan") / "plan.json"
+    path.write_text(plan.to_json())
+    return f"""
+from pathlib import Path
+from jupyter_autotrain.parallel.plan import Plan
+
+plan = Plan.from_json(Path({str(path)!r}).read_text())
+plan
+"""
+
+
 @pytest.fixture
-def shown(lab):
-    lab.open(SHOW)
+def shown(lab, show):
+    lab.open(show)
     lab.run_all()
     expect(lab.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
     return lab
@@ -202,7 +212,7 @@ def test_the_preview_follows_the_dark_theme(shown):
         shown.screenshot("plan_dark")
 
 
-def test_the_preview_speaks_the_language_of_jupyterlab(browser, server):
+def test_the_preview_speaks_the_language_of_jupyterlab(browser, server, show):
     words = {"One step": ["Ein Schritt"], "stage %1": ["Stufe %1"], "Devices": ["Ger\u00e4te"]}
     head = {"language": "de", "plural_forms": "nplurals=2; plural=(n != 1);"}
     answer = {"data": {"jupyter_autotrain": {"": head, **words}}, "message": ""}
@@ -210,7 +220,7 @@ def test_the_preview_speaks_the_language_of_jupyterlab(browser, server):
         page.route("**/api/translations/default**", lambda route: route.fulfill(json=answer))
         open_empty(page, server)
         lab = Lab(server, page, "german")
-        lab.open(SHOW)
+        lab.open(show)
         lab.run_all()
         expect(section(lab, "Ein Schritt").get_by_text("Stufe 0")).to_be_visible()
         expect(lab.view.get_by_role("slider", name="Ger\u00e4te")).to_be_visible()

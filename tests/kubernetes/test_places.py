@@ -142,6 +142,10 @@ def test_big_data_is_written_to_the_volume_by_a_pod_and_read_there(
     assert len(list(shared.glob("data/archives/*/*/big.bin"))) == 1
 
 
+def held_bytes(shared: Path) -> int:
+    return sum(path.stat().st_size for path in shared.glob("data/**/*") if path.is_file())
+
+
 def test_an_upload_to_the_volume_goes_on_where_the_end_of_its_pod_cut_it(
     cluster: KubernetesLab, home: Home, tmp_path: Path, shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +156,7 @@ def test_an_upload_to_the_volume_goes_on_where_the_end_of_its_pod_cut_it(
         sent.append(len(data))
         send(channel, data, within_s)
         if sum(sent) > BIG_BYTES // 2:
+            wait_until(lambda: held_bytes(shared) > BIG_BYTES // 4, "part of it in the volume")
             for name in loaders(cluster):
                 cluster.store.delete(PODS, "default", name)
             wait_until(lambda: not loaders(cluster), "the end of the pod that writes")

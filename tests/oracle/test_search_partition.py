@@ -14,6 +14,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.outcome import check_blocks, check_cover
 from jupyter_autotrain.parallel.search.stage.partition import minimax_partition
@@ -26,7 +27,9 @@ ONE_F_ONE_B = Schedule.ONE_F_ONE_B
 def piped(layers, stages, microbatches, schedule=ONE_F_ONE_B, recompute=None):
     graph = gpt(layers=layers, **SIZES)
     pins = Pins(stages=stages, microbatches=microbatches, schedule=schedule, recompute=recompute)
-    search_run = SearchRun.of(graph, ClusterSpec.parse(f"{stages}xA100"), SearchRequest(pins=pins), lambda: 0.0, 0.0)
+    search_run = SearchRun.of(
+        graph, ClusterSpec.parse(f"{stages}xA100"), SearchRequest(pins=pins), ProgressMonitor(lambda: 0.0)
+    )
     (candidate,) = search_run.candidates
     return search_run.search.context.pipeline(candidate)
 

@@ -15,9 +15,11 @@ from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.naming import ops_apart, plan_name
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.outer.simplest import Simplicity, default_share, simplest
 from jupyter_autotrain.parallel.search.outer.uniform import HYBRID, Split, UniformPlans
+from tests.matrices import long_besides
 from tests.oracle.whole_space import plan
 
 GPT = prepare(gpt(width=1024, layers=6, heads=16, sequence=512, batch=32, vocabulary=32000))
@@ -37,7 +39,8 @@ CASES = {
 def searched(graph, cluster, memory_bytes=None):
     """The uniform plans, the best, and everything seen, of a search that ran to its end."""
     request = SearchRequest(limits=SearchLimits(memory_bytes, proof_s=0.5), baselines=False)
-    run = SearchRun.of(graph, ClusterSpec.parse(cluster), request, monotonic, monotonic())
+    progress = ProgressMonitor(monotonic, monotonic())
+    run = SearchRun.of(graph, ClusterSpec.parse(cluster), request, progress)
     run.first_plans()
     run.search.run(run.candidates)
     return UniformPlans(run.search.context, run.space), run.search.best, run.search.outcomes
@@ -153,16 +156,16 @@ def test_the_best_plan_and_what_it_would_gain_stand_beside_the_answer_in_one_sen
     assert type(found).from_json(found.to_json()) == found
 
 
-def test_axes_have_the_names_of_their_parallelism_and_tiers_are_one_axis():
-    for graph, cluster, memory in CASES.values():
-        for share in (0.0, 0.05):
-            found = plan(graph, None, cluster, memory_limit=memory, simplicity=share)
-            words = {"data", "tensor", "expert", "context", "pipeline"}
-            assert set(found.mesh.axes) <= words
-            assert {axis for rank in found.view()["ranks"] for axis in rank["sent_bytes"]} <= words
-            assert not any(
-                f"{word}{number}" in str(found.table()) + repr(found) for word in words for number in range(10)
-            )
+@pytest.mark.parametrize("share", [0.0, 0.05])
+@pytest.mark.parametrize("case", long_besides(["gpt, little memory", "llama"], CASES))
+def test_axes_have_the_names_of_their_parallelism_and_tiers_are_one_axis(case, share):
+    graph, cluster, memory = CASES[case]
+    found = plan(graph, None, cluster, memory_limit=memory, simplicity=share)
+    words = {"data", "tensor", "expert", "context", "pipeline"}
+    assert set(found.mesh.axes) <= words
+    assert {axis for rank in found.view()["ranks"] for axis in rank["sent_bytes"]} <= words
+    shown = str(found.table()) + repr(found)
+    assert not any(f"{word}{number}" in shown for word in words for number in range(10))
 
 
 def test_devices_that_gain_little_are_left_out_and_named():

@@ -14,6 +14,7 @@ from jupyter_autotrain.parallel.search.factors.factors import problem_of
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import solve_candidate
 from jupyter_autotrain.parallel.search.outer.node import Incumbent, root_nodes
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
@@ -26,7 +27,7 @@ ROUNDED = 1 + 1e-9
 def started(memory_bytes, cluster="4xA100"):
     limits = SearchLimits(memory_bytes=memory_bytes, proof_s=None)
     asked = SearchRequest(limits=limits, baselines=False)
-    return SearchRun.of(GRAPH, ClusterSpec.parse(cluster), asked, lambda: 0.0, 0.0)
+    return SearchRun.of(GRAPH, ClusterSpec.parse(cluster), asked, ProgressMonitor(lambda: 0.0))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8, 1.0])

@@ -18,6 +18,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Relaxation,
     maximise_dual,
 )
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partition, solve_partitions
 
@@ -58,7 +59,7 @@ def test_no_partition_beats_the_bound_at_any_multiplier(schedule, memory_bytes):
         space=StrategySpace(microbatches=(4, 8)),
         limits=SearchLimits(memory_bytes),
     )
-    search_run = SearchRun.of(graph, ClusterSpec.parse("3x2xA100"), asked, lambda: 0.0, 0.0)
+    search_run = SearchRun.of(graph, ClusterSpec.parse("3x2xA100"), asked, ProgressMonitor(lambda: 0.0))
     shares = [counts for counts in product(range(1, 5), repeat=3) if sum(counts) == 6]
     for candidate in search_run.candidates:
         pipeline = search_run.search.context.pipeline(candidate)

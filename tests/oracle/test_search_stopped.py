@@ -17,7 +17,9 @@ from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.outer import search_run
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from tests.matrices import long_besides
 from tests.oracle.whole_space import plan
 
 LAYERS = prepare(gpt(layers=4, batch=16, width=512, heads=8, sequence=256, vocabulary=4096))
@@ -163,8 +165,9 @@ def test_a_first_plan_that_does_not_fit_is_an_error_that_says_what_to_do():
         solve(NO_LAYERS, MACHINE, asked, clock=lambda: float(next(ticks)))
 
 
-def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_after():
-    graph = prepare(random_graph(5, ops=20_000, batch=64))
+@pytest.mark.parametrize("ops", long_besides([3_000], [3_000, 20_000]))
+def test_a_huge_graph_without_layers_has_a_plan_before_time_is_up_and_a_gap_after(ops):
+    graph = prepare(random_graph(5, ops=ops, batch=64))
     ticks = count()
     asked = SearchRequest(limits=SearchLimits(time_s=100.0))
     solution = solve(graph, MACHINE, asked, clock=lambda: float(next(ticks)))
@@ -216,7 +219,7 @@ def test_a_tangled_graph_has_a_plan_in_bounded_time():
 def test_the_compute_lower_bound_is_below_every_plan(seed):
     asked = SearchRequest(space=replace(StrategySpace(max_axes=2), microbatches=(1, 2, 4)), baselines=False)
     for graph in (random_graph(seed, ops=25), LAYERS):
-        one = SearchRun.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, lambda: 0.0, 0.0)
+        one = SearchRun.of(graph, ClusterSpec.parse("4xA100+4xV100-32GB"), asked, ProgressMonitor(lambda: 0.0))
         one.first_plans()
         one.search.run(one.candidates)
         assert one.search.outcomes
