@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.agent import files, wire
-from jupyter_autotrain.agent.json import JsonObject, to_json
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
 from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.capabilities import TrialFilesBackend
+from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 from jupyter_autotrain.store import Store
@@ -34,7 +36,9 @@ def begin(trial: TrialSpec, options: JsonObject, gpus: Sequence[str] = ()) -> Tr
         options: Of the backend, for it.
         gpus: The ids of the accelerators that the manager gives it.
     """
-    content = cast("TrialFile", to_json(trial))
+    fields = cast("dict[str, JsonValue]", to_json(replace(trial, source=None)))
+    del fields["source"]  # the trial has its checkpoints at hand
+    content = cast("TrialFile", fields)
     content["options"] = options
     content["gpus"] = list(gpus)
     content["workers"] = trial.resources.workers_per_node
@@ -45,7 +49,7 @@ def begin(trial: TrialSpec, options: JsonObject, gpus: Sequence[str] = ()) -> Tr
 def from_last_saved(
     trial: TrialSpec, context: BackendContext, is_there: Callable[[int], bool] = lambda _attempt: False
 ) -> TrialSpec:
-    """Return the trial, set to go on from the last of its earlier attempts that has checkpoints.
+    """Return the trial, set to go on from the last of its earlier attempts that has checkpoints, else from its source.
 
     An attempt that has saved nothing, has begun anew, or never ran, hides none of those before it.
 
@@ -54,11 +58,22 @@ def from_last_saved(
         context: The home.
         is_there: Whether an attempt has some at another place.
     """
-    for attempt in range(trial.resume_attempt or 0, 0, -1):
+    for attempt in range(trial.resume_attempt or 0, -1 if trial.source else 0, -1):
         found = replace(trial, resume_attempt=attempt)
         if in_home(context, found) or is_there(attempt):
             return found
-    return trial
+    if trial.source is None:
+        return trial
+    return replace(trial, resume_attempt=None, resume_note=f"begins anew: {trial.source.label} has no checkpoint")
+
+
+def saved_attempt(home: Home, trial: TrialRecord) -> int | None:
+    """Return the last attempt of a trial of which the home has checkpoints, or a note of where they are."""
+    for attempt in range(trial.attempt, 0, -1):
+        directory = home.trial(trial.experiment_id, trial.number, attempt)
+        if has_saved(directory / wire.CHECKPOINTS) or KeptCheckpoints.read(directory) is not None:
+            return attempt
+    return None
 
 
 def in_home(context: BackendContext, trial: TrialSpec) -> Path | None:

@@ -8,12 +8,12 @@ from functools import partial
 from typing import Final
 
 from jupyter_autotrain import manager
-from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json
+from jupyter_autotrain.agent.json import JsonValue, from_json
 from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.backends import trial_content
-from jupyter_autotrain.client import leftovers, manager_client
-from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.client import leftovers
+from jupyter_autotrain.client.experiment_changes import ExperimentChanges
 from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.client.orphans import discard
 from jupyter_autotrain.client.stop_receipt import StopReceipt
@@ -32,7 +32,7 @@ _ALL: Final = 1 << 62
 _METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value")
 
 
-class Experiment(ExperimentFiles, table.Displayable):
+class Experiment(ExperimentChanges, table.Displayable):
     """One experiment, running or ended. Reading it brings its manager back where that was killed.
 
     Attributes:
@@ -42,9 +42,7 @@ class Experiment(ExperimentFiles, table.Displayable):
     """
 
     def __init__(self, home: Home, store: Store, experiment_id: str, variables: Mapping[str, str]) -> None:
-        super().__init__(home, store, experiment_id)
-        # Where secrets are looked up again after a restart of the manager; their values are not kept.
-        self._variables = variables
+        super().__init__(home, store, experiment_id, variables)
         self._guard = ManagerGuard(home, lambda: not self.state.is_final, self.ensure_manager)
 
     @property
@@ -155,30 +153,6 @@ class Experiment(ExperimentFiles, table.Displayable):
         states = [self.store.trial(self.id, number).state for number in sorted(trials)]
         return self.state.is_final or all(state.is_final for state in states)
 
-    def retry(self, timeout_s: float = 30.0) -> list[int]:
-        """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers.
-
-        Raises:
-            ManagerError: The manager did not answer in time; the request stays.
-        """
-        trials = self._ask("retry", {}, timeout_s).get("trials")
-        return [number for number in trials if isinstance(number, int)] if isinstance(trials, list) else []
-
-    def request(self, kind: str, args: JsonObject) -> int:
-        """Keep a request for the manager without waiting for its answer; gives its id, for `store.request`.
-
-        Args:
-            kind: stop, retry, concurrency or clean.
-            args: Its arguments, such as `trials`.
-
-        Raises:
-            ManagerError: It is kept, and no manager can be started to answer it.
-        """
-        secrets = self._secret_values()  # first: a manager may have deleted it when `post` returns
-        request_id = manager_client.post(self.store, self.home, (kind, self.id, args))
-        manager_client.ensure_manager(self.home, self.id, secrets)
-        return request_id
-
     def why(self) -> list[str]:
         """One sentence per trial that waits or has failed."""
         return [*map(printable, manager.explain(self.store, self.home, self.record))]
@@ -195,14 +169,6 @@ class Experiment(ExperimentFiles, table.Displayable):
     def show(self) -> object:
         """Show it live in this cell, in a terminal as the run card's text; gives the handle of the view, if any."""
         return table.show(self)
-
-    def ensure_manager(self) -> None:
-        """Make sure that a manager serves it and knows its secrets, as far as they are set here.
-
-        Raises:
-            ManagerError: It cannot be started, or does not take the secrets.
-        """
-        manager_client.ensure_manager(self.home, self.id, self._secret_values())
 
     def delete(self) -> None:
         """Delete it with all its files, those on other machines too.
@@ -221,14 +187,6 @@ class Experiment(ExperimentFiles, table.Displayable):
         self.store.delete_experiment(self.id)
         shutil.rmtree(self.home.drafts / self.id, ignore_errors=True)
         Patience().ask([partial(leftovers.remove_trials, self.home, places, self.id)])
-
-    def _secret_values(self) -> dict[str, str]:
-        names = self.record.spec.secret_names
-        return {name: self._variables[name] for name in names if name in self._variables}
-
-    def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
-        self.ensure_manager()
-        return manager_client.ask(self.store, self.home, (kind, self.id, args), timeout_s)
 
     def __repr__(self) -> str:
         record = self.record

@@ -17,15 +17,19 @@ from typing import Final, TypedDict
 from jupyter_autotrain import capture, tuners
 from jupyter_autotrain.agent import durable
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends import create
+from jupyter_autotrain.backends.trial_content import saved_attempt
 from jupyter_autotrain.client.check import check
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.lookup import find
 from jupyter_autotrain.client.requirements import with_requirements
 from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.client.waiting import Patience, Progress
+from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin, TrialSource
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header import Header
 
@@ -117,6 +121,30 @@ class Submitted:
     earlier: Experiment | None
 
 
+def find_source(reference: str, home: Home, origin: Origin | None) -> TrialSource:
+    """Return the trial that `start_from:` names: `digits#3`, or `digits` for its best trial.
+
+    Raises:
+        UnknownExperimentError: There is no such experiment.
+        StoreError: It has no such trial.
+        AutotrainError: It has no best trial, or the trial has saved no checkpoint.
+    """
+    name, _, digits = reference.rpartition("#") if "#" in reference else (reference, "", "")
+    experiment = find(name, home, origin)
+    number = int(digits) if digits else experiment.best_trials(1)[0]
+    trial = experiment.store.trial(experiment.id, number)
+    label = f"{experiment.name}#{number}"
+    attempt = saved_attempt(home, trial)
+    profile = experiment.record.spec.choice(trial.backend).profile
+    if attempt is None and create(profile, BackendContext(home)).capabilities.shares_home:
+        raise AutotrainError(
+            f"start_from: {label} has saved no checkpoint.",
+            "A trial whose cell has called checkpoint.save(...).",
+            "Name another one, or run its cell with checkpoints.",
+        )
+    return TrialSource(experiment.id, number, attempt or trial.attempt, label)
+
+
 def submit_draft(
     draft: Draft, home: Home, dialogue: Dialogue, progress: Progress, plan: JsonObject | None = None
 ) -> Submitted:
@@ -130,11 +158,15 @@ def submit_draft(
         plan: A plan to keep with the experiment.
 
     Raises:
+        AutotrainError: The trial that it is to start from is not there, or has saved nothing.
         BackendUnavailableError: No backend can run it.
         StoreError: It cannot be stored; then nothing was started.
     """
     patience = Patience()
-    checked = check(draft.spec(), home, patience=patience)
+    spec = draft.spec()
+    if draft.header.start_from is not None:
+        spec = replace(spec, start_from=find_source(draft.header.start_from, home, draft.origin))
+    checked = check(spec, home, patience=patience)
     for note in checked.notes:
         dialogue.say(f"{note}\n")
     earlier = before_rerun(home, checked.spec, draft.environ, draft.header.on_rerun, dialogue, patience)

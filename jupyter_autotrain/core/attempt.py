@@ -23,7 +23,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
     """Return the present attempt of a trial, with a seed shifted by the trial's number, from 0.
 
-    A later attempt continues from the last checkpoints of those before.
+    A later attempt continues from the last checkpoints of those before, the first one from those of its source.
     """
     return TrialSpec(
         experiment_id=trial.experiment_id,
@@ -46,7 +46,8 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         returns=spec.returns,
         data=tuple(replace(source, local_path="") for source in spec.data),
         fetch_limit_bytes=spec.fetch_limit_bytes,
-        resume_attempt=trial.attempt - 1 if trial.attempt > 1 else None,
+        source=trial.source,
+        resume_attempt=trial.attempt - 1 if trial.attempt > 1 or trial.source else None,
         options=spec.choice(trial.placement.backend).options,
     )
 

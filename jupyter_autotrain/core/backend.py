@@ -40,7 +40,10 @@ class BackendContext:
         return self.home.bundle(trial.experiment_id)
 
     def directory(self, trial: TrialSpec, attempt: int | None = None) -> Path:
-        """Return the home's directory of a trial's attempt, by default its own."""
+        """Return the home's directory of a trial's attempt, by default its own; of attempt 0 that of its source."""
+        source = trial.source
+        if attempt == 0 and source is not None:
+            return self.home.trial(source.experiment_id, source.number, source.attempt)
         return self.home.trial(trial.experiment_id, trial.number, attempt or trial.attempt)
 
     def data(self, trial: TrialSpec, name: str) -> DataManifest | None:

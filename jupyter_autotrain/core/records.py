@@ -10,7 +10,7 @@ from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.spec import ExperimentSpec, Placement
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSource
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import clock_time, count, cut, duration, number, parameters
 
@@ -20,7 +20,10 @@ _ROWS: Final = 20
 
 @dataclass(frozen=True, slots=True)
 class TrialRecord:
-    """One trial. Times are seconds since the epoch; `value` is that of its curve, by the objective's rule."""
+    """One trial. Times are seconds since the epoch; `value` is that of its curve, by the objective's rule.
+
+    `source` is the trial whose checkpoint it began with, if any.
+    """
 
     experiment_id: str
     number: int
@@ -34,6 +37,7 @@ class TrialRecord:
     ended_s: float | None = None
     ref: JobRef | None = None
     placement: Placement = field(default_factory=Placement)
+    source: TrialSource | None = None
 
     def took_s(self, now_s: float | None = None) -> float | None:
         """Return the seconds that its present attempt took, or has run until `now_s`.
@@ -49,6 +53,11 @@ class TrialRecord:
     def gpus(self) -> tuple[str, ...]:
         """Ids of the accelerators that it holds, or held."""
         return self.placement.accelerators
+
+    @property
+    def started_from(self) -> str:
+        """The trial whose checkpoint it began with, such as `digits#3`; "" where it began anew."""
+        return "" if self.source is None else self.source.label
 
     @property
     def backend(self) -> str:
@@ -224,7 +233,7 @@ class MetricPoint:
 class Request:
     """One request of a client to the manager.
 
-    `kind` is one of: stop, retry, concurrency, clean. `args` depends on it; `result` is set when `done`.
+    `kind` is one of: stop, retry, resume, update, continue, clean. `args` depends on it; `result` is set when `done`.
     """
 
     id: int

@@ -130,6 +130,30 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialSource:
+    """A trial whose checkpoint another trial begins with, and whose curve that one continues.
+
+    Attributes:
+        experiment_id: Its experiment.
+        number: Its number.
+        attempt: The attempt that saved the checkpoint, or the last one where that is not known here.
+        label: Its name for people, such as `digits#3`.
+        request: The request that made the new trial; 0: the search of its experiment did.
+    """
+
+    experiment_id: str
+    number: int
+    attempt: int
+    label: str
+    request: int = 0
+
+    @property
+    def job_id(self) -> str:
+        """The job that saved the checkpoint."""
+        return f"{self.experiment_id}-{self.number}-{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
 class ExperimentSpec:
     """One submission, complete: what the store keeps and the manager works from.
 
@@ -155,6 +179,7 @@ class ExperimentSpec:
         data: What its trials read besides, by the header's section `data:`.
         fetch_limit_bytes: How much of what a trial leaves elsewhere is copied at its end; the rest on request.
         retries: How often a failed trial is tried again.
+        start_from: The trial whose checkpoint its trials begin with.
         hooks: What is told of its end and of its trials.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
@@ -187,6 +212,7 @@ class ExperimentSpec:
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     retries: int = 0
+    start_from: TrialSource | None = None
     hooks: tuple[Hook, ...] = ()
     header: str = ""
     origin: Origin = field(default_factory=Origin)
@@ -238,6 +264,7 @@ class TrialSpec:
         python_environment: The interpreter and packages it runs with.
         python_packages: The installed distributions that its code and data need.
         fetch_limit_bytes: As that of its experiment.
+        source: The trial that it begins with; it counts as attempt 0.
         resume_attempt: The attempt whose checkpoints it continues from, or those of the last one before it that has
             any; None: from the beginning.
         resume_note: Why it does not go on from them, which the trial tells its user; the rest of a sentence that begins
@@ -265,6 +292,7 @@ class TrialSpec:
     returns: tuple[str, ...] = ()
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
+    source: TrialSource | None = None
     resume_attempt: int | None = None
     resume_note: str = ""
     options: JsonObject = field(default_factory=dict)
@@ -275,7 +303,9 @@ class TrialSpec:
         return self.job_id_of(self.attempt)
 
     def job_id_of(self, attempt: int) -> str:
-        """Return the job id of one of the trial's attempts."""
+        """Return the job id of one of the trial's attempts; of attempt 0 that of its source."""
+        if attempt == 0 and self.source is not None:
+            return self.source.job_id
         return f"{self.experiment_id}-{self.number}-{attempt}"
 
 

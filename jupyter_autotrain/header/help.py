@@ -23,7 +23,7 @@ from jupyter_autotrain.header.value_faults import keys_of
 KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "common": ("name", "objective", "search", "trials", "concurrency", "backend", "resources"),
-        "search": ("tuner", "constraints", "early_stop", "budget", "timeout", "retries", "seed"),
+        "search": ("tuner", "constraints", "early_stop", "budget", "timeout", "retries", "seed", "start_from"),
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
         "several processes": ("launcher", "elastic", "parallel"),

@@ -38,7 +38,7 @@ FREE_KEYS: Final = frozenset(
 TRUSTED_KEYS: Final = frozenset(
     {
         "backend", "env", "environment", "pass_env", "secrets", "not_secrets", "ship", "data", "hooks", "parallel",
-        "on_rerun", "setup", "tuner",
+        "on_rerun", "setup", "start_from", "tuner",
     }
 )  # fmt: skip
 """Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs.

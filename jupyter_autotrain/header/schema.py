@@ -47,6 +47,7 @@ from jupyter_autotrain.header.types import (
     Patterns,
     Secrets,
     Size,
+    TrialReference,
     Truth,
     VariableName,
     VariableNames,
@@ -208,6 +209,12 @@ class HeaderKeys(Section):
     )
     retries: Annotated[int, Field(ge=0, le=100), AS_INTEGER] = Field(
         default=0, description="How often a failed trial is tried again.", examples=["2"]
+    )
+    start_from: TrialReference | None = Field(
+        default=None,
+        description="The trial whose checkpoint each trial begins with, as `checkpoint.load()` gives it: an "
+        "experiment's by its number, or the best one of an experiment. Curves continue that trial's.",
+        examples=["digits#3", "digits"],
     )
     hooks: dict[Name, HookSection] = Field(
         default_factory=dict,

@@ -23,6 +23,7 @@ from jupyter_autotrain.header.quantities import (
     parse_size,
 )
 
+_REFERENCE = re.compile(r"[\w.\-@]{1,100}(#[1-9]\d{0,8})?")
 _NAME = re.compile(r"[A-Za-z0-9][\w.\-]{0,63}")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _PATTERN = re.compile(r"[\w*]{1,200}")
@@ -181,9 +182,19 @@ def _schema(*kinds: str, **more: object) -> WithJsonSchema:
 
 _LIST = {"items": {"type": "string"}}
 Text = Annotated[str, BeforeValidator(_text)]
+
+
+def _trial_reference(value: object) -> str:
+    text = str(value).strip() if isinstance(value, str) else ""
+    if not _REFERENCE.fullmatch(text):
+        raise UnfitError("expected a trial such as digits#3, or the name of an experiment")
+    return text
+
+
 LocalPath = Annotated[str, BeforeValidator(_local_path)]
 RemotePath = Annotated[str, BeforeValidator(_remote_path)]
 Name = Annotated[str, BeforeValidator(read_name)]
+TrialReference = Annotated[str, BeforeValidator(_trial_reference)]
 VariableName = Annotated[str, BeforeValidator(_variable)]
 # Bounds precede these: the other way round they do not get into the JSON Schema.
 AS_INTEGER = BeforeValidator(_integer)

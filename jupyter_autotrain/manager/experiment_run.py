@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from bisect import insort
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from jupyter_autotrain.agent.json import JsonValue
@@ -13,7 +14,7 @@ from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
-from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSource, TrialSpec
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
 from jupyter_autotrain.manager import hook_runner
@@ -36,6 +37,7 @@ class ExperimentRun:
         record: As it was when the manager began with it.
         trials: All trials, by number, as they stand in the store.
         active: The numbers of those that are not final.
+        clones: The numbers of those that were made on request and not by the search, in order.
         attempts: The attempts that a backend has, by trial number.
         blocked: What blocks a trial, by number: the rest of a sentence that begins with the trial.
         published: What the store holds of what blocks its trials.
@@ -46,13 +48,13 @@ class ExperimentRun:
     context: ManagerContext
     record: ExperimentRecord
     trials: dict[int, TrialRecord]
-    concurrency: int
     closed: bool
     stopping: bool
     deadline_s: float | None
     early_stopping: EarlyStopping | None = None
     tuner: Tuner | None = None
     active: set[int] = field(default_factory=set)
+    clones: list[int] = field(default_factory=list)
     attempts: dict[int, Attempt] = field(default_factory=dict)
     blocked: dict[int, str] = field(default_factory=dict)
     published: PublishedReasons = field(default_factory=PublishedReasons)
@@ -73,6 +75,11 @@ class ExperimentRun:
         return f"{self.record.name}@{self.record.version}"
 
     @property
+    def concurrency(self) -> int:
+        """How many of its trials may run at the same time."""
+        return self.record.spec.concurrency
+
+    @property
     def is_over(self) -> bool:
         """True when nothing is left to do."""
         return self.closed and not self.active
@@ -86,9 +93,28 @@ class ExperimentRun:
         """Return the trials that wait for their turn, oldest first."""
         return sorted(n for n in self.active if self.trials[n].state is TrialState.WAITING)
 
-    def add_trial(self, number: int, params: Mapping[str, JsonValue]) -> None:
-        """Create a waiting trial."""
-        self._remember(self.context.retry_store(self.context.store.add_trial, self.id, number, params, self.now_s()))
+    def add_trial(self, number: int, params: Mapping[str, JsonValue], source: TrialSource | None = None) -> None:
+        """Create a waiting trial, which may go on from another one."""
+        add = self.context.store.add_trial
+        self.remember(self.context.retry_store(add, self.id, number, params, self.now_s(), source))
+
+    def set_spec(self, spec: ExperimentSpec) -> None:
+        """Take what the store has as the spec from now on."""
+        self.record = replace(self.record, spec=spec)
+        self.set_deadline()
+
+    def set_deadline(self) -> None:
+        """Take the end of the budget of time from the spec."""
+        budget_s = self.record.spec.budget.time_s
+        self.deadline_s = None if budget_s is None else self.record.begun_s + budget_s
+
+    def reopen(self) -> None:
+        """Create further trials as the spec now asks for them, unless its budget forbids that."""
+        self.closed = False
+        if self.closing_reason:
+            self.closing_reason = ""
+            self.store_decision("closing", "")
+        self.enforce_budget()
 
     def close(self, reason: str = "") -> None:
         """Create no further trial.
@@ -123,16 +149,18 @@ class ExperimentRun:
         """Change a trial's state, in the store and here; without a reason of its own it tells what came before."""
         context = self.context
         now_s = self.now_s()
-        reason = reason or self.history.remark(number)
+        begun = f"goes on from {self.trials[number].started_from}" if self.trials[number].source else ""
+        reason = reason or self.history.remark(number) or begun
         told = hook_runner.of_trial(self.record, self.trials[number], state, reason)
         change = partial(
             context.store.change_state,
             reason=reason, ref=ref, placement=placement, at_s=at_s, deliveries=told,
         )  # fmt: skip
-        self._remember(context.retry_store(change, self.id, number, state, now_s))
+        self.remember(context.retry_store(change, self.id, number, state, now_s))
         self.history.follow(number, state, at_s or now_s, placement, reason)
 
-    def _remember(self, trial: TrialRecord) -> None:
+    def remember(self, trial: TrialRecord) -> None:
+        """Take a trial as the store has it now."""
         self.trials[trial.number] = trial
         self.untold.add(trial.number)
         if trial.state in ACTIVE_STATES:
@@ -141,6 +169,8 @@ class ExperimentRun:
             self.active.discard(trial.number)
         if trial.state is not TrialState.WAITING:
             self.blocked.pop(trial.number, None)
+        if trial.source is not None and trial.source.request and trial.number not in self.clones:
+            insort(self.clones, trial.number)
 
     def trial_spec(self, number: int) -> TrialSpec:
         """Return the present attempt of a trial, as a backend takes it."""

@@ -16,6 +16,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager import hook_runner, reasons
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
@@ -172,7 +173,10 @@ class Manager:
             else:
                 run.blocked[attempt.trial.number] = missing
         for number in run.waiting():
-            if run.objective_check.reason:
+            if len(run.attempts) >= run.concurrency:
+                running = count(len(run.attempts), "trial")
+                run.blocked[number] = f"waits: {running} of this experiment run, its limit (`concurrency:`)"
+            elif run.objective_check.reason:
                 run.blocked[number] = run.objective_check.block_reason()
             elif missing:
                 run.blocked[number] = missing

@@ -31,25 +31,25 @@ def recover_run(context: ManagerContext, record: ExperimentRecord, *, again: boo
         again: True for a retry the user asked for: its budget of time is not held against it.
     """
     trials = {trial.number: trial for trial in context.retry_store(context.store.trials, record.id)}
-    budget_s = record.spec.budget.time_s
     record = _on_this_boot(context, record)
     run = ExperimentRun(
         context,
         record,
         trials,
-        concurrency=_concurrency(context, record),
         closed=record.closed,
         stopping=record.stop_requested,
-        deadline_s=None if budget_s is None or again else record.created_s + budget_s,
+        deadline_s=None,
         history=AttemptHistory.of(context.retry_store(context.store.state_changes, record.id)),
         published=PublishedReasons.stored(context, record.id),
     )
     run.active = {number for number, trial in trials.items() if not trial.state.is_final}
+    run.clones = [number for number, trial in trials.items() if trial.source is not None and trial.source.request]
     run.objective_check.is_reported = any(trial.value is not None for trial in trials.values())
     run.failures = sum(trial.state is TrialState.FAILED for trial in trials.values())
     run.early_stopping = _early_stopping(context, record)
     _resume_attempts(context, run)
     if not again:
+        run.set_deadline()
         _resume_decisions(context, run)
         _resume_retries(run)
         run.enforce_budget()
@@ -108,12 +108,6 @@ def _resume_retries(run: ExperimentRun) -> None:
         if is_due and trial.ref is not None:
             run.failures -= trial.state is TrialState.FAILED
             retry_or_count(run, number)
-
-
-def _concurrency(context: ManagerContext, record: ExperimentRecord) -> int:
-    request = context.retry_store(context.store.last_granted, "concurrency", record.id)
-    asked = request.args.get("concurrency") if request else None
-    return asked if isinstance(asked, int) else record.spec.concurrency
 
 
 def _early_stopping(context: ManagerContext, record: ExperimentRecord) -> EarlyStopping | None:

@@ -1,40 +1,22 @@
-"""Requests of clients: stop, retry, concurrency, clean. Each is answered in the store, also when it is refused."""
+"""Requests of clients: stop, clean, and changes. Each is answered in the store, also when it is refused."""
 
 from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Protocol
 
 from jupyter_autotrain.agent.json import JsonObject
-from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.core.backend import CancelReceipt
-from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.manager.changes import ExperimentChanges, RunRegistry
 from jupyter_autotrain.manager.context import ManagerContext
-from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.recovery import recover_run
-from jupyter_autotrain.manager.stops import Stops, numbers_of
-from jupyter_autotrain.manager.trial_end import earlier
+from jupyter_autotrain.manager.stops import Stops
 
-_TRIED_AGAIN = frozenset({TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED, TrialState.CANCELLED})
 _log = logging.getLogger(__name__)
-
-
-class RunRegistry(Protocol):
-    """The experiments under way, as the manager keeps them."""
-
-    runs: dict[str, ExperimentRun]
-
-    def adopt(self, run: ExperimentRun) -> None:
-        """Begin with an experiment."""
-
-    def remove_trials(self, profiles: Sequence[Profile], experiment_id: str) -> None:
-        """Have the trial directories of an experiment deleted at these places."""
 
 
 class RequestHandler:
@@ -50,10 +32,13 @@ class RequestHandler:
         self._context = context
         self._manager = manager
         self._stops = Stops(context, threads)
+        changes = ExperimentChanges(context, manager)
         self._kinds: Mapping[str, Callable[[Request], JsonObject | None]] = {
             "stop": self._stop,
-            "retry": self._retry,
-            "concurrency": self._concurrency,
+            "retry": changes.retry,
+            "resume": changes.resume,
+            "update": changes.update,
+            "continue": changes.clone,
             "clean": self._clean,
         }
 
@@ -91,39 +76,6 @@ class RequestHandler:
 
     def _stop(self, request: Request) -> None:
         self._stops.begin(request, self._manager.runs.get(request.experiment_id))
-
-    def _retry(self, request: Request) -> JsonObject:
-        context = self._context
-        wanted = numbers_of(request.args)
-        run = self._manager.runs.get(request.experiment_id)
-        if run is None:
-            record = context.retry_store(context.store.experiment, request.experiment_id)
-            run = recover_run(context, record, again=True)
-        ended = request.experiment_id not in self._manager.runs
-        chosen = [
-            number
-            for number, trial in run.trials.items()
-            if trial.state in _TRIED_AGAIN and (wanted is None or number in wanted)
-        ]
-        if chosen:
-            context.retry_store(context.store.withdraw_stop, run.id)
-            if ended:
-                context.retry_store(context.store.begin_retry, run.id, run.now_s())
-            run.stopping = False
-            self._manager.adopt(run)
-        for number in chosen:
-            run.change_state(number, TrialState.WAITING, f"tried again on request; {earlier(run.trials[number])}")
-        return {"trials": list(chosen)}
-
-    def _concurrency(self, request: Request) -> JsonObject:
-        asked = request.args.get("concurrency")
-        if not isinstance(asked, int) or asked < 1:
-            return {"error": f"concurrency is {asked!r}: a whole number of at least 1 was expected"}
-        self._context.retry_store(self._context.store.experiment, request.experiment_id)
-        run = self._manager.runs.get(request.experiment_id)
-        if run is not None:
-            run.concurrency = asked
-        return {"concurrency": asked}
 
     def _clean(self, request: Request) -> JsonObject:
         if request.experiment_id in self._manager.runs:

@@ -46,15 +46,16 @@ def resource_request(run: ExperimentRun, number: int, choice: BackendChoice) -> 
 def kept_elsewhere(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
     """Return the last checkpoints of a trial's attempts before, as far as only a backend has them."""
     context = BackendContext(run.context.home)
-    trial = from_last_saved(run.trial_spec(number), context, lambda attempt: _kept(run, number, attempt) is not None)
-    return None if trial.resume_attempt is None else _kept(run, number, trial.resume_attempt)
+    present = run.trial_spec(number)
+    trial = from_last_saved(present, context, lambda attempt: _kept(run, present, attempt) is not None)
+    return None if trial.resume_attempt is None else _kept(run, present, trial.resume_attempt)
 
 
-def _kept(run: ExperimentRun, number: int, attempt: int) -> KeptCheckpoints | None:
+def _kept(run: ExperimentRun, trial: TrialSpec, attempt: int) -> KeptCheckpoints | None:
     """Return what is noted of an attempt; None where that is nothing, or another's."""
-    kept = KeptCheckpoints.read(run.context.home.trial(run.id, number, attempt))
+    kept = KeptCheckpoints.read(BackendContext(run.context.home).directory(trial, attempt))
     names = {choice.profile.name for choice in run.record.spec.backends}
-    is_own = kept is not None and kept.ref.backend in names and kept.ref.job_id == f"{run.id}-{number}-{attempt}"
+    is_own = kept is not None and kept.ref.backend in names and kept.ref.job_id == trial.job_id_of(attempt)
     return kept if is_own and kept is not None and kept.sizes else None
 
 
@@ -76,8 +77,9 @@ def begin_move(run: ExperimentRun, attempt: Attempt, find: Callable[[BackendChoi
     backend = find(run.record.spec.choice(kept.ref.backend))
     if isinstance(backend, str):
         return begun_anew(trial, kept, backend)
-    saved_by = int(kept.ref.job_id.rpartition("-")[2])
-    directory = run.context.home.trial(run.id, trial.number, saved_by)
+    is_source = trial.source is not None and kept.ref.job_id == trial.source.job_id
+    saved_by = 0 if is_source else int(kept.ref.job_id.rpartition("-")[2])
+    directory = BackendContext(run.context.home).directory(trial, saved_by)
     attempt.move = CheckpointMove(kept, backend, directory, run.context.clocks)
     return trial
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+from bisect import bisect_left
 from collections.abc import Mapping
+from dataclasses import replace
 
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import FinalState, TrialState
@@ -51,29 +53,32 @@ def _create_trial(run: ExperimentRun) -> None:
     if params is None:
         run.close(f"the search space is used up after {count(len(run.trials), 'trial')}")
     else:
-        run.add_trial(number, params)
+        run.add_trial(number, params, run.record.spec.start_from)
 
 
 def _ask(run: ExperimentRun, number: int) -> Mapping[str, JsonValue] | None:
     spec = run.record.spec
-    context = run.context
     if not spec.search:
         return {}
-    if run.tuner is None:
-        run.tuner = context.retry_transient(context.factories.create_tuner, spec)
-        run.untold = set(run.trials)
-    _tell(run, run.tuner)
-    params = context.retry_transient(run.tuner.ask, number)
+    params = run.context.retry_transient(_told_tuner(run).ask, number - len(run.clones))
     if params is not None:
         _check(spec, params)
     return params
 
 
-def _tell(run: ExperimentRun, tuner: Tuner) -> None:
-    """Tell the tuner what has changed, in order of the trials' numbers."""
+def _told_tuner(run: ExperimentRun) -> Tuner:
+    """Return the tuner, told what has changed in order of the trials' numbers.
+
+    It knows its own trials only, numbered as if there were no clones: a search gives the same with clones and without.
+    """
+    if run.tuner is None:
+        run.tuner = run.context.retry_transient(run.context.factories.create_tuner, run.record.spec)
+        run.untold = set(run.trials)
     for number in sorted(run.untold):
-        tuner.tell(_observation(run, number))
+        if number not in run.clones:
+            run.tuner.tell(replace(_observation(run, number), number=number - bisect_left(run.clones, number)))
         run.untold.discard(number)
+    return run.tuner
 
 
 def _observation(run: ExperimentRun, number: int) -> Observation:

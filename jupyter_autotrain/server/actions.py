@@ -30,7 +30,8 @@ class ActionAsked(ExperimentAsked):
     """An action on an experiment, or on some of its trials."""
 
     action: Literal["stop", "retry", "resume", "rerun"] = Field(
-        description="retry: failed, cancelled, preempted and lost trials again; resume: those that did not fail; "
+        description="retry: failed, cancelled, preempted and lost trials again; resume: those that did not fail, and "
+        "those not yet created; "
         "rerun: the stored cell as a new experiment."
     )
     trials: list[TrialNumber] | None = Field(None, min_length=1, max_length=10_000)
@@ -63,6 +64,8 @@ def _retry(_: ServerContext, experiment: Experiment, asked: ActionAsked) -> Answ
 
 
 def _resume(_: ServerContext, experiment: Experiment, asked: ActionAsked) -> Answer:
+    if asked.trials is None and len(experiment.trials) < experiment.record.spec.trials:
+        return _kept(experiment, "resume", {})
     return _again(experiment, asked, _RESUMED)
 
 

@@ -78,7 +78,7 @@ def _record(row: tuple[object, ...], tally: _Tally) -> ExperimentRecord:
 
 @lru_cache(maxsize=1024)
 def _spec(text: str) -> ExperimentSpec:
-    # A spec never changes, and decoding one takes most of the time of a listing.
+    # Decoding one takes most of the time of a listing.
     return from_json(ExperimentSpec, json.loads(text))
 
 

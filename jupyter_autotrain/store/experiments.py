@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
@@ -25,6 +26,16 @@ _NEXT_VERSION = (
 )
 _ACTIVE = ", ".join(f"'{state.value}'" for state in sorted(ACTIVE_STATES))
 _UNFINISHED = f"(closed = 0 OR EXISTS (SELECT 1 FROM trials WHERE experiment = key AND state IN ({_ACTIVE})))"  # noqa: S608 - own text
+
+
+_REOPEN = (
+    "UPDATE experiments SET closed = 0, closed_s = NULL, reason = '', stop_requested = 0, retried_s = ? WHERE key = ?"
+)
+
+
+def set_spec(connection: sqlite3.Connection, key: int, spec: ExperimentSpec) -> None:
+    """Replace an experiment's spec, in the transaction of what it is changed with."""
+    connection.execute("UPDATE experiments SET spec = ? WHERE key = ?", (json.dumps(to_json(spec)), key))
 
 
 def _tell_nobody(_: ExperimentRecord) -> Sequence[Delivery]:
@@ -173,6 +184,21 @@ class ExperimentTable(StoreMixin):
             key = key_of(connection, experiment_id)
             connection.execute("UPDATE experiments SET retried_s = ? WHERE key = ?", (now_s, key))
             connection.execute("DELETE FROM experiment_decisions WHERE experiment = ?", (key,))
+            keep_experiment(connection, self._home, key)
+
+    def reopen(self, experiment_id: str, now_s: float) -> None:
+        """Let an experiment that has ended or was stopped create trials again, as if it had not been closed."""
+        with self._database.write(durable=True) as connection:
+            key = key_of(connection, experiment_id)
+            connection.execute(_REOPEN, (now_s, key))
+            connection.execute("DELETE FROM experiment_decisions WHERE experiment = ?", (key,))
+            keep_experiment(connection, self._home, key)
+
+    def change_spec(self, experiment_id: str, spec: ExperimentSpec) -> None:
+        """Replace what was requested, durably; only its numbers of trials and its budget may differ."""
+        with self._database.write(durable=True) as connection:
+            key = key_of(connection, experiment_id)
+            set_spec(connection, key, spec)
             keep_experiment(connection, self._home, key)
 
     def _set_stop(self, experiment_id: str, *, wanted: bool) -> None:

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple, TypeAlias
 from jupyter_autotrain.agent.json import from_json
 from jupyter_autotrain.core.measurement import Measurement
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.store.metrics import update_objective_value
-from jupyter_autotrain.store.mixin import StoreMixin, key_of, note_changes, plain
+from jupyter_autotrain.core.spec import TrialSource
+from jupyter_autotrain.store.metrics import below, curves, update_objective_value
+from jupyter_autotrain.store.mixin import StoreMixin, key_of, note_changes, plain, undamaged
 
 NoteRow: TypeAlias = "tuple[float, str, str, int]"
 """Time in seconds since the epoch, level, text, how often so far."""
@@ -30,6 +31,8 @@ _ADVANCE = (
     "ON CONFLICT (experiment, number, attempt, stream) DO UPDATE SET offset = excluded.offset"
 )
 _MOST_STEP = (1 << 63) - 1
+_SOURCE = "SELECT source FROM trials WHERE experiment = ? AND number = ? AND source IS NOT NULL"
+_IS_KNOWN = "SELECT 1 FROM series WHERE experiment = ? AND number = ? AND name = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +115,12 @@ def _ingest(connection: sqlite3.Connection, key: int, row: Ingest) -> bool:
     if row.cursor_before not in {None, stored}:
         return False
     connection.execute(_ADVANCE, (*where, row.stream, row.cursor_after))
+    groups = _by_name(row.points)
+    for name, (steps, _, _) in groups.items():
+        _inherit(connection, where, name, steps[0])
     if row.objective is not None:
         update_objective_value(connection, where, row.objective, row.points)
-    for name, columns in _by_name(row.points).items():
+    for name, columns in groups.items():
         _add_chunk(connection, where, (name, stored), columns)
     _add_notes(connection, where, row.notes)
     return True
@@ -161,7 +167,7 @@ def _by_name(
 def _add_chunk(
     connection: sqlite3.Connection,
     where: tuple[int, int, int],
-    source: tuple[str, int],
+    source: tuple[str, int | None],
     columns: tuple[list[int], list[float], list[float]],
 ) -> None:
     (name, offset) = source
@@ -173,6 +179,23 @@ def _add_chunk(
         "INSERT INTO chunks (first_id, last_id, experiment, series, columns, source_offset) VALUES (?, ?, ?, ?, ?, ?)",
         (first_id, first_id + len(steps) - 1, where[0], _series_id(connection, where, name), blob, offset),
     )
+
+
+def _inherit(connection: sqlite3.Connection, where: tuple[int, int, int], name: str, first_step: int) -> None:
+    """Give a trial the curve of its source up to its own first step, as that of attempt 0; once for each metric."""
+    row = connection.execute(_SOURCE, where[:2]).fetchone()
+    if row is None or connection.execute(_IS_KNOWN, (*where[:2], name)).fetchone() is not None:
+        return
+    with undamaged(f"the source of trial {where[1]}"):
+        source = from_json(TrialSource, json.loads(row[0]))
+    found = connection.execute("SELECT key FROM experiments WHERE id = ?", (source.experiment_id,)).fetchone()
+    if found is None:  # it was deleted since
+        return
+    begun: tuple[int, int, int] = (*where[:2], 0)
+    for _, pieces in list(curves(connection, found[0], name, source.number)):
+        for steps, times, values in below(pieces, first_step):
+            columns = (list(steps.cast("q")), list(times.cast("d")), list(values.cast("d")))
+            _add_chunk(connection, begun, (name, None), columns)
 
 
 def _int64(steps: list[int]) -> array[int]:

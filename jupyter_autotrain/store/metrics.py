@@ -51,7 +51,7 @@ def curves(
         curve: list[TimedColumns] = []
         for _, of_attempt in groupby(of_trial, itemgetter(1)):
             pieces = [_timed_columns(trial, name, blob) for _, _, blob in of_attempt]
-            curve = [*_below(curve, _first_step(pieces[0])), *pieces]
+            curve = [*below(curve, _first_step(pieces[0])), *pieces]
         yield trial, curve
 
 
@@ -75,11 +75,11 @@ def newest_values(
             at = attempt
             end = first_step if end is None else min(end, first_step)
         first_step = _first_step(piece)
-        for _, _, values in [piece] if end is None else _below([piece], end):
+        for _, _, values in [piece] if end is None else below([piece], end):
             yield values.cast("d")
 
 
-def _below(pieces: Iterable[TimedColumns], step: int) -> Iterator[TimedColumns]:
+def below(pieces: Iterable[TimedColumns], step: int) -> Iterator[TimedColumns]:
     """Give the rows whose step is below `step`; steps do not fall."""
     for steps, times, values in pieces:
         size = _ITEM_BYTES * bisect_left(steps.cast("q"), step)

@@ -44,16 +44,6 @@ class RequestTable(StoreMixin):
         with self._database.write() as connection:
             connection.execute(query, (json.dumps(to_json(result)), request_id))
 
-    def last_granted(self, kind: str, experiment_id: str) -> Request | None:
-        """Return the newest request of a kind that was answered without an error: it holds until another one is."""
-        query = (
-            f"SELECT {_COLUMNS} FROM requests WHERE kind = ? AND experiment_id = ? AND done = 1 "  # noqa: S608 - own text
-            "AND json_extract(result, '$.error') IS NULL ORDER BY id DESC LIMIT 1"
-        )
-        with self._database.read() as connection:
-            row = connection.execute(query, (kind, experiment_id)).fetchone()
-        return None if row is None else _record(row)
-
     def request(self, request_id: int) -> Request:
         """One request, answered or not.
 

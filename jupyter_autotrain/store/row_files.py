@@ -106,7 +106,8 @@ SELECT attempt, state, (SELECT count(*) FROM moves WHERE experiment = :key AND n
 FROM trials WHERE experiment = :key AND number = :number
 """
 _SET_CLOSED: Final = (
-    "UPDATE experiments SET closed = ?, closed_s = ?, reason = ?, stop_requested = ?, retried_s = ? WHERE key = ?"
+    "UPDATE experiments SET closed = ?, closed_s = ?, reason = ?, stop_requested = ?, retried_s = ?, spec = ? "
+    "WHERE key = ?"
 )
 
 
@@ -166,14 +167,14 @@ def _restore(connection: sqlite3.Connection, row: Row, folder: Path, restored: R
 
 
 def _restore_experiment(connection: sqlite3.Connection, row: Row, restored: Restored) -> int:
-    """Restore the row of an experiment, or close it where the copy knows of its end; gives its key."""
+    """Restore the row of an experiment, or its end or new begin where the copy knows of one; gives its key."""
     there = connection.execute("SELECT key, closed, retried_s FROM experiments WHERE id = ?", (row["id"],)).fetchone()
     if there is None:
         restored.experiments.append(row["id"])
         return _add_experiment(connection, row)
     key, closed, retried_s = there
-    if (row["closed"], row["retried_s"] or 0.0) > (closed, retried_s or 0.0):
-        later = [row[name] for name in ("closed", "closed_s", "reason", "stop_requested", "retried_s")]
+    if (row["retried_s"] or 0.0, row["closed"]) > (retried_s or 0.0, closed):
+        later = [row[name] for name in ("closed", "closed_s", "reason", "stop_requested", "retried_s", "spec")]
         connection.execute(_SET_CLOSED, (*later, key))
     return int(key)
 

@@ -288,6 +288,11 @@ CREATE TRIGGER plan_measured AFTER INSERT ON notes WHEN new.level = 'plan' BEGIN
 END
 """
 
+# The trial whose checkpoint and curve a trial goes on from.
+_SOURCES: Final = """
+ALTER TABLE trials ADD COLUMN source TEXT
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -302,4 +307,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     CHANGES,
     _HOOK_DELIVERIES,
     _MEASUREMENTS,
+    _SOURCES,
 )

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from jupyter_autotrain.agent.json import JsonValue, from_json, to_json
 from jupyter_autotrain.agent.states import ACTIVE_STATES, LEGAL_TRANSITIONS, TrialState
@@ -13,11 +14,15 @@ from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.hooks import Delivery
 from jupyter_autotrain.core.objective import Objective, best_of
 from jupyter_autotrain.core.records import StateChange, TrialRecord
-from jupyter_autotrain.core.spec import NodePlacement, Placement
+from jupyter_autotrain.core.spec import ExperimentSpec, NodePlacement, Placement, TrialSource
 from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.store.experiments import set_spec
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 from jupyter_autotrain.store.requests import add_deliveries
-from jupyter_autotrain.store.row_files import keep_trial
+from jupyter_autotrain.store.row_files import keep_experiment, keep_trial
+
+Clone: TypeAlias = tuple[Mapping[str, JsonValue], TrialSource]
+"""The parameters of a new trial, and the trial that it goes on from."""
 
 _CHANGE_COLUMNS: Final = "id, number, attempt, state, time_s, reason, placement"
 
@@ -47,7 +52,9 @@ def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
         return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason, placement)
 
 
-_COLUMNS = "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend"
+_COLUMNS = (
+    "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend, source"
+)
 _NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
 _PAGE = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ? OFFSET ?"  # noqa: S608 - own text
 _EXTREMES = """
@@ -72,22 +79,54 @@ class _TrialValue(NamedTuple):
 class TrialTable(StoreMixin):
     """Trials of experiments."""
 
-    def add_trial(self, experiment_id: str, number: int, params: Mapping[str, JsonValue], now_s: float) -> TrialRecord:
+    def add_trial(
+        self,
+        experiment_id: str,
+        number: int,
+        params: Mapping[str, JsonValue],
+        now_s: float,
+        source: TrialSource | None = None,
+    ) -> TrialRecord:
         """Add a WAITING trial.
+
+        Args:
+            experiment_id: The experiment.
+            number: The trial's number.
+            params: Its parameters.
+            now_s: The time, seconds since the epoch.
+            source: The trial that it goes on from.
 
         Raises:
             StoreError: The trial exists, or the store cannot be written.
         """
-        text = json.dumps(to_json(params))
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
-            connection.execute(
-                "INSERT INTO trials (experiment, number, state, params, created_s) VALUES (?, ?, ?, ?, ?)",
-                (key, number, TrialState.WAITING, text, now_s),
-            )
-            _add_state_change(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
+            _add_trial(connection, key, (number, params, now_s), source)
             keep_trial(connection, self._home, key, number)
             return _trial(connection, experiment_id, key, number)
+
+    def add_clones(
+        self, experiment_id: str, spec: ExperimentSpec, clones: Sequence[Clone], now_s: float
+    ) -> list[TrialRecord]:
+        """Add WAITING trials that go on from others, all or none; the experiment is to have so many trials more.
+
+        Args:
+            experiment_id: The experiment.
+            spec: Its spec.
+            clones: Parameters and sources, in the order of the new numbers.
+            now_s: The time, seconds since the epoch.
+        """
+        with self._database.write(durable=True) as connection:
+            key = key_of(connection, experiment_id)
+            query = "SELECT coalesce(max(number), 0) FROM trials WHERE experiment = ?"
+            (last,) = connection.execute(query, (key,)).fetchone()
+            set_spec(connection, key, replace(spec, trials=spec.trials + len(clones)))
+            keep_experiment(connection, self._home, key)
+            numbers = range(last + 1, last + 1 + len(clones))
+            for number, (params, source) in zip(numbers, clones, strict=True):
+                _add_trial(connection, key, (number, params, now_s), source)
+                keep_trial(connection, self._home, key, number)
+            return [_trial(connection, experiment_id, key, number) for number in numbers]
 
     def change_state(  # noqa: PLR0913 - one keyword per thing that may change together with the state
         self,
@@ -191,6 +230,27 @@ class TrialTable(StoreMixin):
             return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
 
 
+def _add_trial(
+    connection: sqlite3.Connection,
+    key: int,
+    trial: tuple[int, Mapping[str, JsonValue], float],
+    source: TrialSource | None,
+) -> None:
+    number, params, now_s = trial
+    connection.execute(
+        "INSERT INTO trials (experiment, number, state, params, created_s, source) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            key,
+            number,
+            TrialState.WAITING,
+            json.dumps(to_json(params)),
+            now_s,
+            None if source is None else json.dumps(to_json(source)),
+        ),
+    )
+    _add_state_change(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
+
+
 def _check_legal(trial: TrialRecord, state: TrialState) -> None:
     allowed = LEGAL_TRANSITIONS[trial.state]
     if state not in allowed:
@@ -254,7 +314,7 @@ def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number:
 
 
 def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
-    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, nodes, backend = row
+    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, nodes, backend, source = row
     with undamaged(f"trial {number} of experiment {experiment_id}"):
         check_types(
             (reason, str),
@@ -275,4 +335,5 @@ def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
             ended_s=ended_s,
             ref=None if ref is None else from_json(JobRef, json.loads(ref)),
             placement=Placement(tuple(from_json(NodePlacement, placed) for placed in json.loads(nodes)), backend),
+            source=None if source is None else from_json(TrialSource, json.loads(source)),
         )

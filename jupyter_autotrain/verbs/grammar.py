@@ -64,6 +64,9 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
     stop.add_argument("--warm", action="store_true", help="end the processes that trials of this machine begin from")
     add("retry", "run the failed trials again", about="?")
+    add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
+    _add_update(add("update", "change how many trials there are, also after the end", about="?"))
+    _add_continue(add("continue", "more trials from the checkpoints of others, with some parameters changed"))
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
@@ -126,6 +129,20 @@ def _add_backends(backends: _Parser) -> None:
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
     backends.add_argument("--unset", action="append", metavar="KEY", help="remove an option; may be repeated")
+
+
+def _add_update(update: argparse.ArgumentParser) -> None:
+    update.add_argument("--trials", type=int, metavar="N", help="how many trials in all")
+    update.add_argument("--concurrency", "-j", type=int, metavar="N", help="how many run at the same time")
+    update.add_argument("--time", metavar="TIME", help="the budget of time, such as 2h")
+    update.add_argument("--failures", type=int, metavar="N", help="the budget of failed trials")
+
+
+def _add_continue(more: argparse.ArgumentParser) -> None:
+    more.add_argument("experiment", help="name, name@N, id prefix, -1 or _")
+    more.add_argument("params", nargs="*", metavar="NAME=VALUE", help="parameters that change")
+    more.add_argument("--best", type=int, metavar="N", help="from the N best trials (default: 1)")
+    more.add_argument("--trial", type=int, action="append", metavar="N", help="from this trial; may be repeated")
 
 
 def _add_pull(pull: argparse.ArgumentParser) -> None:

@@ -250,7 +250,8 @@ ARGUMENTS = (
 
 def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
     with_experiment(home)
-    slow = {"calibrate", "clean", "plan", "doctor", "stop", "retry"}  # they ask a manager, or look at the machine
+    asks = {"stop", "retry", "resume", "update", "continue"}  # a manager
+    slow = {"calibrate", "clean", "plan", "doctor", *asks}  # or they look at the machine
 
     def nothing(*_):
         return None

@@ -126,10 +126,18 @@ class CellRunner:
         objective = str(self.trial.get("objective") or "")
         if self.context.stop_seen:
             return well | {"state": "EARLY_STOPPED", "reason": self.context.stop_reason()}, 0
-        if objective and self.context.worker == 0 and not self.context.was_reported(objective):
+        is_due = objective and self.context.worker == 0 and not self._may_be_through(objective)
+        if is_due and not self.context.was_reported(objective):
             kind, reason = self._without(objective)
             return well | {"state": "FAILED", "kind": kind, "reason": reason}, 1
         return well, 0
+
+    def _may_be_through(self, objective: str) -> bool:
+        """Tell whether it may have had nothing left to do: then the manager has what its earlier attempts reported."""
+        reporter = self.context.reporter
+        is_silent = not reporter.seen and not reporter.invalid.first_of(objective)[1]
+        attempt = self.trial.get("attempt")
+        return is_silent and isinstance(attempt, int) and attempt > 1
 
     def _without(self, objective: str) -> tuple[str, str]:
         """Return the reason for a missing objective: the kind of the failure, and its text."""

@@ -34,9 +34,10 @@ _PIECE_BYTES = 1 << 20
 def trial_file_content(trial: TrialSpec, placement: Placement, profile: Profile, context: BackendContext) -> TrialFile:
     """Return the content of `trial.json`: the trial, and where its files lie on this machine."""
     options = {**profile.options, **trial.options}
+    trial = from_last_saved(trial, context)
+    before = trial.resume_attempt
     content = trial_content.begin(trial, options, placement.accelerators)
     bundle = context.bundle(trial)
-    before = from_last_saved(trial, context).resume_attempt
     content["directory"] = str(context.directory(trial))
     content["bundle"] = str(bundle)
     content["python"] = _interpreter(bundle)

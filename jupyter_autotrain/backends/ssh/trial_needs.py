@@ -139,7 +139,7 @@ def from_last_saved(
         return any(_has_any(links, host, jobs, silent) for host in links)
 
     found = trial_content.from_last_saved(trial, context, is_on_a_host)
-    if not silent or found.resume_attempt == trial.resume_attempt:
+    if not silent or found.resume_attempt in {None, trial.resume_attempt}:
         return found
     note = f"goes on from attempt {found.resume_attempt}: later checkpoints may be on {', '.join(sorted(silent))}"
     return replace(found, resume_note=f"{note}, without an answer")

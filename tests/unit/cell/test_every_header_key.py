@@ -90,6 +90,7 @@ OTHER_VALUES = {
     "returns": ["model"],
     "fetch_limit": "1GB",
     "on_rerun": "stop",
+    "start_from": "digits#3",
     "retries": 2,
     "slurm": {"partition": "gpu"},
     "slurm.partition": "gpu",
@@ -188,6 +189,7 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
     monkeypatch.setattr(pipeline, "check", lambda spec, _, patience: CheckedSpec(spec))
+    monkeypatch.setattr(pipeline, "find_source", lambda reference, *_: reference)
     monkeypatch.setattr(pipeline, "before_rerun", lambda *arguments: record(arguments[3]))
     monkeypatch.setattr(pipeline, "send", lambda _, spec, *rest, **more: record(dataclasses.replace(spec, header="")))
 

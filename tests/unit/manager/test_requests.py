@@ -58,10 +58,10 @@ def test_a_retry_of_some_trials_while_others_run_counts_from_the_submission(worl
 def test_a_concurrency_granted_is_kept_over_a_restart(world):
     experiment = world.submit(trials=9)
     world.step()
-    good = world.request("concurrency", experiment, concurrency=3)
-    bad = world.request("concurrency", experiment, concurrency=0)
+    good = world.request("update", experiment, concurrency=3)
+    bad = world.request("update", experiment, concurrency=0)
     world.step()
-    assert world.store.request(good).result == {"concurrency": 3}
+    assert world.store.request(good).result == {"trials": 9, "concurrency": 3}
     assert "whole number" in world.store.request(bad).result["error"]
     assert world.states(experiment) == ["RUNNING"] * 3
     world.restart()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective, Summary, best_of
-from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, TrialSource
 from jupyter_autotrain.store import Ingest, Store
 
 RULES = [
@@ -141,3 +141,22 @@ def test_the_store_and_the_ranking_agree_on_the_best_trial(tmp_path_factory, val
                 store.change_state("e1", number, TrialState(step), 2.0)
         assert store.best_trial("e1", objective) == best_of(objective, store.trials("e1"))
         assert store.best_trial("e1", None) is None
+
+
+@pytest.mark.parametrize("objective", RULES, ids=lambda one: one.label)
+def test_a_trial_that_goes_on_from_another_continues_its_curve_up_to_its_own_first_step(store, objective):
+    report(store, objective, [0.1, 0.2, 0.3, 0.4], 1)
+    store.add_trial("e1", 2, {}, 1.0, TrialSource("e1", 1, 1, "trial 1"))
+    for cursor, (step, value) in enumerate([(2, 0.9), (3, 0.5)], 1):
+        store.ingest([Ingest("e1", 2, 1, "metrics", cursor, [("acc", step, 2.0, value)], objective=objective)])
+    joined = [0.1, 0.2, 0.9, 0.5]
+    assert [*store.series("e1", "acc")[2][1]] == joined
+    assert store.series("e1", "loss").keys() == {1}
+    assert store.trial("e1", 2).value == pytest.approx(objective.value(joined))
+    assert store.trial("e1", 2).source == TrialSource("e1", 1, 1, "trial 1")
+
+
+def test_the_curve_of_a_deleted_source_is_not_there(store):
+    store.add_trial("e1", 2, {}, 1.0, TrialSource("gone", 1, 1, "digits#1"))
+    store.ingest([Ingest("e1", 2, 1, "metrics", 1, [("acc", 5, 2.0, 0.9)])])
+    assert [*store.series("e1", "acc")[2][0]] == [5]

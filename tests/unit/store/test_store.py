@@ -279,8 +279,6 @@ def test_a_request_waits_until_its_first_answer(store):
     request = store.request(request_id)
     assert (request.done, request.args, request.result) == (True, {"force": True}, {"pids_ended": [1, 2]})
     assert store.pending_requests() == []
-    assert store.last_granted("stop", "a1") == request
-    assert store.last_granted("retry", "a1") is None
     with pytest.raises(StoreError):
         store.request(99)
 

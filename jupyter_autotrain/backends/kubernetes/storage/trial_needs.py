@@ -72,7 +72,7 @@ def of_trial(
         BackendError: Something is too big, and the profile names no storage.
         DataError: Data was changed since the submission.
     """
-    in_home, folder = checkpoints or (1, None)
+    in_home, folder = checkpoints or (0 if trial.source else 1, None)
     archives = [*_data(trial, context, ways), *_bundle(trial, context, ways), *_checkpoints(folder, ways)]
     on_volume = volumes.has_volume(options)
     fields: dict[str, object] = {"on_volume": on_volume, "archives": [archive.entry for archive in archives]}
@@ -139,7 +139,11 @@ def _checkpoints(folder: Path | None, ways: Shipping) -> list[Archive]:
 
 
 def _attempt(trial: TrialSpec, context: BackendContext, attempt: int) -> str:
+    """Return the folder of an attempt on the volume; of attempt 0 that of the trial's source."""
     home = home_identity(context.home)
+    source = trial.source
+    if attempt == 0 and source is not None:
+        return places.attempt(home, naming.label_value(source.experiment_id), source.number, source.attempt)
     return places.attempt(home, naming.label_value(trial.experiment_id), trial.number, attempt)
 
 

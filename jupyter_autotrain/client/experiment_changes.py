@@ -1,0 +1,127 @@
+"""What changes an experiment: requests to its manager, each kept in the store until it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json, to_json
+from jupyter_autotrain.client import manager_client
+from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.objective import Direction
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Store
+
+_TIMEOUT_S = 30.0
+
+
+class ExperimentChanges(ExperimentFiles):
+    """The changes of one experiment, running or ended.
+
+    Each method raises `ManagerError` where the manager refuses, or does not answer in time; then the request stays.
+    """
+
+    def __init__(self, home: Home, store: Store, experiment_id: str, variables: Mapping[str, str]) -> None:
+        super().__init__(home, store, experiment_id)
+        # Where secrets are looked up again after a restart of the manager; their values are not kept.
+        self._variables = variables
+
+    def retry(self, timeout_s: float = _TIMEOUT_S) -> list[int]:
+        """Run its failed, cancelled, preempted and lost trials again, each as a new attempt; gives their numbers."""
+        return _numbers(self._ask("retry", {}, timeout_s))
+
+    def resume(self, timeout_s: float = _TIMEOUT_S) -> list[int]:
+        """Go on with it after a stop: with its stopped trials from their checkpoints, then with those not yet created.
+
+        Returns:
+            The numbers of the stopped trials that run again.
+        """
+        return _numbers(self._ask("resume", {}, timeout_s))
+
+    def update(
+        self,
+        *,
+        trials: int | None = None,
+        concurrency: int | None = None,
+        time_s: float | None = None,
+        failures: int | None = None,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> None:
+        """Change how many trials it has, while it runs or after its end; what is None stays.
+
+        Args:
+            trials: How many trials in all. The new ones are those that it would have had at once.
+            concurrency: How many of them run at the same time.
+            time_s: Its budget of time, counted from its begin, or from where it was begun again.
+            failures: Its budget of failed trials.
+            timeout_s: The longest wait for the manager.
+        """
+        asked = {"trials": trials, "concurrency": concurrency, "time_s": time_s, "failures": failures}
+        self._ask("update", {name: value for name, value in asked.items() if value is not None}, timeout_s)
+
+    def continue_from(
+        self, trials: Sequence[int], params: Mapping[str, JsonValue] | None = None, timeout_s: float = _TIMEOUT_S
+    ) -> list[int]:
+        """Add a trial for each of these, which goes on from its checkpoint, with some parameters changed.
+
+        Args:
+            trials: The numbers of the trials to go on from; they may still run.
+            params: The parameters that change, by name; they may lie outside of the search space.
+            timeout_s: The longest wait for the manager.
+
+        Returns:
+            The numbers of the new trials.
+        """
+        args: JsonObject = {"trials": [*trials], "params": to_json(params or {})}
+        return _numbers(self._ask("continue", args, timeout_s))
+
+    def best_trials(self, most: int) -> list[int]:
+        """Return the numbers of the trials with the best values of the objective, the best first.
+
+        Raises:
+            AutotrainError: No trial has a value.
+        """
+        objective = self.record.spec.objective
+        valued = [trial for trial in self.store.trials(self.id) if trial.value is not None]
+        if objective is None or not valued:
+            raise AutotrainError(
+                f"{self.name} has no trial with a value of its objective.", "One was expected.", "Name trials instead."
+            )
+        sign = -1.0 if objective.direction is Direction.MAXIMIZE else 1.0
+        valued.sort(key=lambda trial: (sign * (trial.value or 0.0), trial.number))
+        return [trial.number for trial in valued[:most]]
+
+    def request(self, kind: str, args: JsonObject) -> int:
+        """Keep a request for the manager without waiting for its answer; gives its id, for `store.request`.
+
+        Args:
+            kind: stop, retry, resume, update, continue or clean.
+            args: Its arguments, such as `trials`.
+
+        Raises:
+            ManagerError: It is kept, and no manager can be started to answer it.
+        """
+        secrets = self._secret_values()  # first: a manager may have deleted it when `post` returns
+        request_id = manager_client.post(self.store, self.home, (kind, self.id, args))
+        manager_client.ensure_manager(self.home, self.id, secrets)
+        return request_id
+
+    def ensure_manager(self) -> None:
+        """Make sure that a manager serves it and knows its secrets, as far as they are set here.
+
+        Raises:
+            ManagerError: It cannot be started, or does not take the secrets.
+        """
+        manager_client.ensure_manager(self.home, self.id, self._secret_values())
+
+    def _secret_values(self) -> dict[str, str]:
+        names = self.record.spec.secret_names
+        return {name: self._variables[name] for name in names if name in self._variables}
+
+    def _ask(self, kind: str, args: JsonObject, timeout_s: float) -> JsonObject:
+        self.ensure_manager()
+        return manager_client.ask(self.store, self.home, (kind, self.id, args), timeout_s)
+
+
+def _numbers(answer: JsonObject) -> list[int]:
+    return [*from_json(tuple[int, ...], answer.get("trials", []))]
