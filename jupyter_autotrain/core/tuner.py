@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import TrialState
@@ -59,6 +59,19 @@ class Tuner(Protocol):
 
     def tell(self, trial: Observation) -> None:
         """Take in what is known of a trial; told again when that changes, also after its end when it is retried."""
+        ...
+
+
+@runtime_checkable
+class GenerationTuner(Tuner, Protocol):
+    """A tuner whose trials come in generations and go on from the checkpoints of earlier ones."""
+
+    def is_ready(self, number: int) -> bool:
+        """Tell whether trial `number` can be asked for: all that it depends on has ended."""
+        ...
+
+    def source(self, number: int) -> int | None:
+        """Give the trial whose checkpoint trial `number` begins with, as it was asked; None: it begins anew."""
         ...
 
 

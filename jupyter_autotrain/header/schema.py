@@ -98,13 +98,15 @@ class HeaderKeys(Section):
         default=None,
         description="Search algorithm, with its own options: tpe where there is an objective, else random; grid where "
         "the search has no more points than trials. evolution is NSGA-II, qmc a Sobol sequence, gp a Gaussian process, "
-        "cmaes for numbers alone, batch a given list; any sampler of Optuna by its class, of OptunaHub by package and "
-        "class, those of installed packages by name. With study and study_name it goes on from a study of Optuna.",
+        "cmaes for numbers alone, batch a given list, pbt a population that goes on from checkpoints of its best; any "
+        "sampler of Optuna by its class, of OptunaHub by package and class, those of installed packages by name. With "
+        "study and study_name it goes on from a study of Optuna.",
         examples=[
             "random",
             "{name: tpe, n_startup_trials: 20}",
             "{optuna: GPSampler}",
             "{name: tpe, study: 'sqlite:///old.db'}",
+            "{name: pbt, population_size: 8}",
             "{optunahub: samplers/auto_sampler, class: AutoSampler}",
         ],
     )
@@ -122,7 +124,9 @@ class HeaderKeys(Section):
         ],
     )
     trials: Count | None = Field(
-        default=None, description="How many trials; 1 without a search, 10 with one, all with a grid.", examples=["40"]
+        default=None,
+        description="How many trials; 1 without a search, 10 with one, 50 with pbt, all with a grid.",
+        examples=["40"],
     )
     concurrency: Annotated[int, Field(ge=1, le=10_000), AS_INTEGER] = Field(
         default=1,
@@ -237,6 +241,7 @@ class HeaderKeys(Section):
 
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`
+DEFAULT_POPULATION_TRIALS = 50  # five generations of ten
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -274,6 +279,8 @@ class Header(HeaderKeys):
         if self.tuner is not None and self.tuner.name in EXHAUSTIVE_TUNERS:
             points = count_points(self.search)
             return min(self.trials or points, points)
+        if self.tuner is not None and self.tuner.name == "pbt":
+            return self.trials or DEFAULT_POPULATION_TRIALS
         return self.trials or self._least(DEFAULT_TRIALS)
 
     def _least(self, trials: int) -> int:

@@ -15,11 +15,11 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.objective import Constraint
 from jupyter_autotrain.header.document import UnfitError, expected_instead, resolve, shown
 
-TUNERS: Final = ("tpe", "random", "evolution", "cmaes", "gp", "qmc", "grid", "batch")
-LEARNING: Final = ("tpe", "evolution", "cmaes", "gp")
+TUNERS: Final = ("tpe", "random", "evolution", "cmaes", "gp", "qmc", "grid", "batch", "pbt")
+LEARNING: Final = ("tpe", "evolution", "cmaes", "gp", "pbt")
 _OTHER_NAMES: Final = {
     "gridsearch": "grid", "batchtuner": "batch", "gptuner": "gp", "cma-es": "cmaes", "nsga2": "evolution",
-    "nsgaii": "evolution", "naiveevolution": "evolution", "sobol": "qmc",
+    "nsgaii": "evolution", "naiveevolution": "evolution", "sobol": "qmc", "pbttuner": "pbt",
 }  # fmt: skip
 _GROUP: Final = "jupyter_autotrain.tuners"
 _CLASS: Final = re.compile(r"optuna:[A-Za-z]\w{0,80}|optunahub:[\w./-]{1,200}:[A-Za-z]\w{0,80}")

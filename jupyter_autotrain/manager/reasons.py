@@ -116,6 +116,11 @@ def _not_created(record: ExperimentRecord, trials: list[TrialRecord]) -> list[st
         return []
     if not active:
         return [f"{left} of {record.spec.trials} trials are about to be created."]
+    if len(active) < record.spec.concurrency:
+        return [
+            f"{left} of {record.spec.trials} trials are not created yet: their generation begins when "
+            f"{', '.join(active)} of the one before have ended."
+        ]
     return [
         f"{left} of {record.spec.trials} trials are not created yet: the slots (`concurrency:`) are taken by "
         f"trial {', '.join(active)}; each end frees a place for one."

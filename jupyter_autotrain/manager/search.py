@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import FinalState, TrialState
+from jupyter_autotrain.backends.trial_content import saved_attempt
 from jupyter_autotrain.core.objective import Constraint, Objective, Summary
 from jupyter_autotrain.core.space import allows
-from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.spec import ExperimentSpec, TrialSource
 from jupyter_autotrain.core.text_format import count, cut
-from jupyter_autotrain.core.tuner import Observation, Tuner
+from jupyter_autotrain.core.tuner import GenerationTuner, Observation, Tuner
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 
@@ -25,8 +26,8 @@ def create_trials(run: ExperimentRun) -> None:
     """Fill the free slots with new trials, until there are as many as the spec asks for."""
     if run.objective_check.reason and not run.attempts:
         _end_blocked(run)
-    while _may_create(run):
-        _create_trial(run)
+    while _may_create(run) and _create_trial(run):
+        continue
     if not run.closed and len(run.trials) >= run.record.spec.trials:
         run.close()
 
@@ -37,11 +38,14 @@ def _may_create(run: ExperimentRun) -> bool:
     return has_slot and has_trials_left and not run.closed and not run.objective_check.reason
 
 
-def _create_trial(run: ExperimentRun) -> None:
-    """Create one trial; or close the experiment when the tuner has none, or fails."""
+def _create_trial(run: ExperimentRun) -> bool:
+    """Create one trial, or close the experiment when the tuner has none, or fails; False where the tuner waits."""
     number = max(run.trials, default=0) + 1
     try:
+        if not _is_ready(run, number):
+            return False
         params = _ask(run, number)
+        source = _source(run, number)
     except Exception as error:  # noqa: BLE001 - a bad tuner fails its trial, not the manager
         _log.exception("%s: the tuner failed", run.label)
         what = str(error) if isinstance(error, AutotrainError) else f"{type(error).__name__}: {error}"
@@ -49,11 +53,33 @@ def _create_trial(run: ExperimentRun) -> None:
         run.add_trial(number, {})
         run.change_state(number, TrialState.FAILED, reason)
         run.close(reason)
-        return
+        return True
     if params is None:
         run.close(f"the search space is used up after {count(len(run.trials), 'trial')}")
     else:
-        run.add_trial(number, params, run.record.spec.start_from)
+        run.add_trial(number, params, source or run.record.spec.start_from)
+    return True
+
+
+def _is_ready(run: ExperimentRun, number: int) -> bool:
+    """Tell whether the tuner can be asked; only one of generations waits for trials."""
+    if not run.record.spec.search:
+        return True
+    tuner = _told_tuner(run)
+    return not isinstance(tuner, GenerationTuner) or tuner.is_ready(number - len(run.clones))
+
+
+def _source(run: ExperimentRun, number: int) -> TrialSource | None:
+    """Return the trial that a new one goes on from, by its tuner."""
+    asked = number - len(run.clones)
+    found = run.tuner.source(asked) if isinstance(run.tuner, GenerationTuner) else None
+    if found is None:
+        return None
+    for clone in run.clones:
+        found += clone <= found
+    trial = run.trials[found]
+    attempt = saved_attempt(run.context.home, trial) or trial.attempt
+    return TrialSource(run.id, found, attempt, f"trial {found}")
 
 
 def _ask(run: ExperimentRun, number: int) -> Mapping[str, JsonValue] | None:

@@ -19,12 +19,14 @@ from jupyter_autotrain.core.tuner import EarlyStop, EarlyStopOptions, Tuner
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.tuners import enumeration, samplers, stopping
 from jupyter_autotrain.tuners.extrapolation import CurveStop
+from jupyter_autotrain.tuners.population import PopulationTuner
 
 __all__ = ["check", "create", "create_early_stop", "names", "prepared"]
 
 GROUP = "jupyter_autotrain.tuners"
 _ALWAYS_THERE = ("tpe", "random", "evolution", "grid", "batch")
 _LISTS: Mapping[str, type[Tuner]] = {"grid": enumeration.GridTuner, "batch": enumeration.BatchTuner}
+_POPULATION = "pbt"
 _Comparing: TypeAlias = stopping.MedianStop | stopping.Asha | stopping.Hyperband | CurveStop
 _RULES: Mapping[str, Callable[[Objective, int], _Comparing]] = {
     "median": stopping.MedianStop,
@@ -36,7 +38,7 @@ _RULES: Mapping[str, Callable[[Objective, int], _Comparing]] = {
 
 def names() -> list[str]:
     """Return the search algorithms that are built in."""
-    return [*samplers.SAMPLERS, *_LISTS]
+    return [*samplers.SAMPLERS, *_LISTS, _POPULATION]
 
 
 def plugins() -> dict[str, EntryPoint]:
@@ -78,6 +80,8 @@ def create(spec: ExperimentSpec) -> Tuner:
     if name in _LISTS:
         make = _LISTS[name]
         return make(spec)  # type: ignore[call-arg]  # a protocol does not declare constructors
+    if name == _POPULATION:
+        return PopulationTuner(spec)
     if name in samplers.SAMPLERS or name.partition(":")[0] in {samplers.OPTUNA, samplers.HUB}:
         options = {key: value for key, value in spec.tuner_options.items() if key != "earlier"}
         sampling = samplers.read_sampling(name, options)
