@@ -26,7 +26,6 @@ from jupyter_autotrain.parallel.cost.roofline import Efficiency
 from jupyter_autotrain.parallel.cost.states import Assumptions, StateSharding
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
-from jupyter_autotrain.parallel.graph.example_graphs import linear
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph
 from jupyter_autotrain.parallel.graph.prepare import fold
@@ -39,6 +38,7 @@ from jupyter_autotrain.parallel.search.solution import cost_of
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
+from tests.example_graphs import linear
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import time
 
 from jupyter_autotrain import plan
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
+from tests.example_graphs import gpt, llama
 
 LIMIT_S = 0.2
 LLAMA_3_8B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 4096, "vocabulary": 128256, "hidden": 14336}

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import time
 
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.search import SearchRequest, StrategySpace, solve
+from tests.example_graphs import gpt
 
 MINDSPORE_ONE_LAYER_CPU_S = 29.7
 ROWS = ((48, 64, "8x8xA100", 0.5), (96, 1024, "128x8xA100", 3.0))

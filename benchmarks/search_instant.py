@@ -17,11 +17,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.search import Method, SearchRequest, StrategySpace, solve
+from tests.example_graphs import gpt, llama, mlp
 
 MINDSPORE_SEARCH_S, LIMIT_S = 1.1, 0.05
 CLUSTERS = ("8xA100", "2x6xA100", "8x8xA100", "125x8xA100", "128x8xA100", "8192x8xA100")

@@ -11,10 +11,10 @@ from __future__ import annotations
 import resource
 import time
 
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
 from jupyter_autotrain.parallel.graph.graph import OpGraph
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, Solution, solve
+from tests.example_graphs import gpt, llama
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}
 LLAMA_3_8B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 4096, "vocabulary": 128256, "hidden": 14336}

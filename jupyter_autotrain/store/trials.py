@@ -30,11 +30,11 @@ _CHANGE_COLUMNS: Final = "id, number, attempt, state, time_s, reason, placement"
 class StateChangeTable(StoreMixin):
     """State changes of trials; `TrialTable` adds them."""
 
-    def state_changes(self, experiment_id: str, after_id: int = 0) -> list[StateChange]:
-        """Return the log of state changes of an experiment's trials, oldest first, with ids above `after_id`."""
-        query = f"SELECT {_CHANGE_COLUMNS} FROM moves WHERE experiment = ? AND id > ? ORDER BY id"  # noqa: S608 - own text
+    def state_changes(self, experiment_id: str) -> list[StateChange]:
+        """Return the log of state changes of an experiment's trials, oldest first."""
+        query = f"SELECT {_CHANGE_COLUMNS} FROM moves WHERE experiment = ? ORDER BY id"  # noqa: S608 - own text
         with self._database.read() as connection:
-            rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
+            rows = connection.execute(query, (key_of(connection, experiment_id),)).fetchall()
         return [_state_change(experiment_id, row) for row in rows]
 
     def last_state_change_id(self, experiment_id: str) -> int:

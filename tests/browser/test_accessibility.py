@@ -22,7 +22,7 @@ PLACE = Path(__file__).parent / "place.py"
 SHOW = "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nhandle = place.experiment.show()"
 PLAN = """
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph import example_graphs
+from tests import example_graphs
 
 plan(example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000), cluster="8xA100-80GB")
 """

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import example_graphs
+from tests import example_graphs
 from tests.browser.jupyter_lab import until_layout_saved
 from tests.browser.lab_page import DARK, in_theme, picture, pictures, run_command
 from tests.browser.panel_page import OBJECTIVE, add, begin, open_panel, report

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import example_graphs
+from tests import example_graphs
 from tests.browser.conftest import Lab
 from tests.browser.lab_page import DARK, in_theme, new_page, open_empty
 

@@ -11,10 +11,10 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
 from jupyter_autotrain.parallel.api import plan
-from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
+from tests import example_graphs
 
 pytestmark = pytest.mark.browser
 WIDTHS = "(images) => images.map((image) => image.complete && image.naturalWidth)"

@@ -24,9 +24,9 @@ from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError, PlanError
-from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.files import data_of
+from tests.example_graphs import random_graph
 from tests.kubernetes.kubeconfigs import load_once
 from tests.labs.file_server import FileServer, serving
 from tests.labs.kubernetes.cluster import KubernetesLab

@@ -16,8 +16,8 @@ from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.graph.builder import Builder
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, linear, mlp
 from jupyter_autotrain.parallel.graph.prepare import fold
+from tests.example_graphs import gpt, linear, mlp
 
 
 def level(kind, size=8, **more):

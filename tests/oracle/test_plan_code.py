@@ -13,10 +13,10 @@ from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402 
 from jupyter_autotrain.errors import MissingExtraError  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.graph.example_graphs import gpt  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.code_parts import tables  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.modules import ModuleSharding  # noqa: E402 - after the check for torch
+from tests.example_graphs import gpt  # noqa: E402 - after the check for torch
 
 
 class Block(torch.nn.Module):

@@ -11,9 +11,9 @@ from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel, Settings
 from jupyter_autotrain.parallel.cost.states import StateSharding
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import StrategySpace
+from tests.example_graphs import gpt
 from tests.oracle.whole_space import plan
 
 WORDS = 200_000

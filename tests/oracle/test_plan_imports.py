@@ -3,8 +3,8 @@
 import pytest
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.plan import Megatron, MindSpore
+from tests.example_graphs import gpt, llama, mlp
 from tests.oracle.whole_space import plan
 
 

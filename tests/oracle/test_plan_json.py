@@ -17,10 +17,10 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.collectives import axes_of
 from jupyter_autotrain.parallel.cost.layout import Layouts, as_placements
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Activity, Plan
 from jupyter_autotrain.parallel.plan.traffic import collectives
+from tests.example_graphs import gpt, llama, mlp
 from tests.oracle.whole_space import plan
 
 

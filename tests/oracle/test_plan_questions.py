@@ -14,10 +14,10 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.states import StateSharding
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, mlp
 from jupyter_autotrain.parallel.plan.timeline import passes_of
 from jupyter_autotrain.parallel.search import StrategySpace
 from jupyter_autotrain.parallel.search.solution import op_decision
+from tests.example_graphs import gpt, mlp
 from tests.oracle.whole_space import plan
 
 

@@ -11,10 +11,10 @@ from jupyter_autotrain.parallel import choices
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.choices import Support
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Megatron
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, solve
+from tests.example_graphs import gpt, llama, mlp
 
 GPT = prepare(gpt(width=1024, layers=6, heads=16, sequence=512, batch=32, vocabulary=32000))
 BILLIONS = {"width": 4096, "layers": 4, "heads": 32, "sequence": 1024, "vocabulary": 32000, "hidden": 11008}

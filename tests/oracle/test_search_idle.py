@@ -9,10 +9,10 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.subset import subsets
 from jupyter_autotrain.parallel.cost.compute_lower_bound import device_count_bound
 from jupyter_autotrain.parallel.cost.roofline import Efficiency
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.request.request import divisors
+from tests.example_graphs import gpt, llama, mlp
 from tests.matrices import long_besides
 from tests.oracle.whole_space import plan
 

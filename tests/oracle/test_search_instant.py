@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
+from tests.example_graphs import gpt, llama, mlp
 from tests.matrices import long_besides
 
 SIZES = {"layers": 48, "width": 1024, "heads": 16, "sequence": 512, "vocabulary": 32000}

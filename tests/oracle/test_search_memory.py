@@ -7,9 +7,9 @@ import pytest
 from jupyter_autotrain.agent.sizes import parse_bytes
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
+from tests.example_graphs import gpt, llama
 from tests.oracle.whole_space import plan
 
 LLAMA_2_7B = {"width": 4096, "layers": 32, "heads": 32, "sequence": 2048, "vocabulary": 32000, "hidden": 11008}

@@ -11,7 +11,6 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError, InvariantError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, solve
 from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
@@ -19,6 +18,7 @@ from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.outcome import check_blocks, check_cover
 from jupyter_autotrain.parallel.search.stage.partition import minimax_partition
 from jupyter_autotrain.parallel.search.stage.partition_solver import _lightest, solve_partition
+from tests.example_graphs import gpt
 
 SIZES = {"width": 128, "heads": 4, "sequence": 128, "batch": 64, "vocabulary": 512}
 ONE_F_ONE_B = Schedule.ONE_F_ONE_B

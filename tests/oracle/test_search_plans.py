@@ -10,7 +10,6 @@ from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.cost.memory import Schedule, ZeroLevel
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp, random_graph
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.search import Method, Mode, Pins, SearchLimits, SearchRequest, StrategySpace, solve
@@ -24,6 +23,7 @@ from jupyter_autotrain.parallel.search.factors.factors import (
 from jupyter_autotrain.parallel.search.request.request import mesh_shapes
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
+from tests.example_graphs import gpt, llama, mlp, random_graph
 
 INSTANT = Method.RECURSIVE_PROGRAMMING
 ORACLE = Method.EXHAUSTIVE

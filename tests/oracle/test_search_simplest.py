@@ -9,7 +9,6 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama, mlp
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan.traffic import most_sent_bytes
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest, StrategySpace, solve
@@ -19,6 +18,7 @@ from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.outer.simplest import Simplicity, default_share, simplest
 from jupyter_autotrain.parallel.search.outer.uniform import HYBRID, Split, UniformPlans
+from tests.example_graphs import gpt, llama, mlp
 from tests.matrices import long_besides
 from tests.oracle.whole_space import plan
 

@@ -7,7 +7,6 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec, MeshSpec
 from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.table_cache import TableCache
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchLimits, SearchRequest
 from jupyter_autotrain.parallel.search.factors.factors import problem_of
@@ -18,6 +17,7 @@ from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
+from tests.example_graphs import gpt
 
 GRAPH = prepare(gpt(width=256, layers=4, heads=4, sequence=128, batch=8, vocabulary=2000))
 MEMORY = (inf, 0.1e9, 0.05e9)

@@ -8,7 +8,6 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.factors.lagrangian import (
@@ -21,6 +20,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partition, solve_partitions
+from tests.example_graphs import gpt
 
 GRAPH = prepare(gpt(width=256, layers=12, heads=8, sequence=512, batch=64, vocabulary=1000))
 PINS = Pins(stages=4, microbatches=8, schedule=Schedule.ONE_F_ONE_B, recompute=Recompute.NONE)

@@ -12,13 +12,13 @@ import pytest
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError, TraceError
 from jupyter_autotrain.parallel.graph.builder import Builder
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, random_graph
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.outer import search_run
 from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
+from tests.example_graphs import gpt, random_graph
 from tests.matrices import long_besides
 from tests.oracle.whole_space import plan
 

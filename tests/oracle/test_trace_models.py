@@ -11,12 +11,12 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from jupyter_autotrain.agent.json import from_json, to_json
-from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import Family, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.prepare import fold, prepare
 from jupyter_autotrain.parallel.trace import trace
+from tests import example_graphs
 from tests.oracle import trace_models
 from tests.oracle.trace_models import (
     EXACT,

@@ -7,7 +7,6 @@ import re
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import cast
 
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import ScalarNode
@@ -15,7 +14,6 @@ from ruamel.yaml.representer import SafeRepresenter
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
-from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.inventory import check_steps
 from jupyter_autotrain.backends.kubernetes.inventory.cluster_checks import CheckedCluster
@@ -32,7 +30,6 @@ _FIRST = ("apiVersion", "kind", "metadata", "name", "namespace")
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*(?::[\w./-]+)?", re.ASCII)
 _NO_TEXT = re.compile(r"(?:y|n|yes|no|on|off|true|false|null)", re.IGNORECASE)  # in YAML 1.1 these are no texts
 _WIDTH = 4096  # a text on one line stays on one line
-_BASE64_BYTES = 0.75  # per character
 
 
 class _Representer(SafeRepresenter):
@@ -50,13 +47,8 @@ def _text(representer: SafeRepresenter, value: str) -> ScalarNode:
 _Representer.add_representer(str, _text)
 
 
-def to_yaml(objects: Iterable[JsonObject], *, is_whole: bool = True) -> str:
-    """Return the documents of some objects, each after a line `---`.
-
-    Args:
-        objects: The manifests.
-        is_whole: False to give the size of binary data in its place, for people who read it.
-    """
+def to_yaml(objects: Iterable[JsonObject]) -> str:
+    """Return the documents of some objects, each after a line `---`."""
     writer = YAML(typ="safe", pure=True)
     writer.Representer = _Representer
     writer.default_flow_style = False
@@ -65,7 +57,7 @@ def to_yaml(objects: Iterable[JsonObject], *, is_whole: bool = True) -> str:
     text = io.StringIO()
     for found in objects:
         text.write("---\n")
-        writer.dump(_ordered(found if is_whole else _shortened(found)), text)
+        writer.dump(_ordered(found), text)
     return text.getvalue()
 
 
@@ -77,18 +69,6 @@ def _ordered(value: JsonValue) -> JsonValue:
     if isinstance(value, list | tuple):
         return [_ordered(item) for item in value]
     return value
-
-
-def _shortened(found: JsonObject) -> JsonObject:
-    data = found.get("binaryData")
-    if not isinstance(data, Mapping):
-        return found
-    sizes = {name: _size(cast("str", content)) for name, content in data.items()}
-    return {**found, "binaryData": cast("JsonObject", sizes)}
-
-
-def _size(content: str) -> str:
-    return f"({format_bytes(len(content) * _BASE64_BYTES)}, not shown here)"
 
 
 HOME = "exported"  # of no home, so that no manager takes the objects for its own, or for leftovers

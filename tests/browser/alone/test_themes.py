@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.views.card import card
+from tests import example_graphs
 from tests.browser.accessibility import violations
 from tests.browser.alone.conftest import Alone
 

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import example_graphs
+from tests import example_graphs
 from tests.browser.alone.conftest import Alone
 
 pytestmark = pytest.mark.browser

@@ -13,8 +13,8 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.measurement import MEASUREMENT_LEVEL, Measurement
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, PlanError
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.store import Ingest, Store
+from tests.example_graphs import gpt
 from tests.unit.parallel.calibrate.test_fitting import calibration, samples
 
 SMALL = {"width": 64, "layers": 2, "heads": 4, "sequence": 32, "vocabulary": 128}

@@ -15,7 +15,7 @@ from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.core.devices import Link, LinkKind
 from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.errors import HeaderError, PlanError
-from jupyter_autotrain.parallel.graph.example_graphs import random_graph
+from tests.example_graphs import random_graph
 from tests.projects import trust_project
 
 GIB = 2**30

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends
-from jupyter_autotrain.header.help import options_page
+from tests.unit.header.options_page import options_page
 
 PAGE = Path(__file__).parents[3] / "jupyter_autotrain" / "backends" / "OPTIONS.md"
 

@@ -6,9 +6,9 @@ import re
 import jupyter_autotrain
 from jupyter_autotrain import plan
 from jupyter_autotrain.parallel import search
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.search import StrategySpace
 from jupyter_autotrain.parallel.search.stage.folding import ChainTables
+from tests.example_graphs import gpt
 
 MOST_CALLS = 6
 

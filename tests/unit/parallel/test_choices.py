@@ -10,9 +10,9 @@ from jupyter_autotrain.errors import PlanError  # noqa: E402 - after the check f
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.choices import CHOICES, Support, choices_in  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel  # noqa: E402 - as above
-from jupyter_autotrain.parallel.graph.example_graphs import gpt  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.graph.graph import LoopRole  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
+from tests.example_graphs import gpt  # noqa: E402 - after the check for torch
 
 GRAPH = gpt(layers=4, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
 INSTANT = {"search": "recursive_programming"}

@@ -10,7 +10,7 @@ from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.cost.layout import Partial, Shard
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
+from tests.example_graphs import gpt
 
 PINS = {
     "tensor parallel": {"mesh": (2, 4), "ops": {"h.*.mlp.c_fc": ("batch", "feature")}, "zero": 1},

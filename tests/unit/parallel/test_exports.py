@@ -9,10 +9,10 @@ import yaml
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.plan import Megatron
 from jupyter_autotrain.parallel.plan.degrees import Degrees
 from jupyter_autotrain.parallel.plan.exports import EXPORTS
+from tests.example_graphs import gpt
 
 GRAPH = gpt(layers=4, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
 PLANS = {

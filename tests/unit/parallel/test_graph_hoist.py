@@ -4,9 +4,9 @@ from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import prepare as preparation
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.example_graphs import random_graph
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.prepare import fold, hoisted, prepare
+from tests.example_graphs import random_graph
 
 
 def layered(readers):

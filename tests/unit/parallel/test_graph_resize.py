@@ -6,9 +6,9 @@ import pytest
 
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.example_graphs import gpt, llama
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.graph.resize import Extent, extent_of, resized
+from tests.example_graphs import gpt, llama
 
 SMALL = {"width": 64, "layers": 3, "heads": 4, "vocabulary": 256}
 WORDS = {"vocab_size": 96, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.check import check
-from jupyter_autotrain.parallel.graph.example_graphs import linear
 from jupyter_autotrain.parallel.graph.fuse import fuse
 from jupyter_autotrain.parallel.graph.graph import LoopRole, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.prepare import fold
+from tests import example_graphs
+from tests.example_graphs import linear
 
 SMALL = {"width": 64, "heads": 8, "sequence": 16, "batch": 8, "vocabulary": 128}
 COSTS = ("flops_forward", "flops_backward", "bytes_forward", "bytes_backward", "saved_extra_bytes")

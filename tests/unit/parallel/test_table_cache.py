@@ -10,10 +10,10 @@ import pytest
 
 from jupyter_autotrain import parallel
 from jupyter_autotrain.parallel.cost.table_cache import RECENT, TableCache
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import solve
 from jupyter_autotrain.parallel.search.stage.pipeline_problem import PipelineProblem
+from tests.example_graphs import gpt
 
 MUTABLE = ("dict[", "list[", "set[", "ModelTables")
 

@@ -8,8 +8,8 @@ import pytest
 
 from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel import api
-from jupyter_autotrain.parallel.graph import example_graphs
 from jupyter_autotrain.widgets.plan import LatestOnly, PlanView, show_plan
+from tests import example_graphs
 
 DEADLINE_S = 60.0
 

@@ -10,8 +10,8 @@ import pytest
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.calibrate.calibration import Calibration, counted, for_graph
 from jupyter_autotrain.parallel.calibrate.fitting import ADAM_BYTES
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
+from tests.example_graphs import gpt
 
 LAUNCH_S = 5e-6
 RATE32 = 80e9

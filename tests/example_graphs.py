@@ -1,4 +1,4 @@
-"""Graphs of well-known models without torch: for tests, benchmarks, and planning without a torch module."""
+"""Graphs of well-known models without torch, for tests and benchmarks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def mlp(*, width: int, layers: int, batch: int, hidden: int = 0, dtype: str = "b
     return fold(b.graph())
 
 
-def gpt(  # noqa: PLR0913 - the sizes by which the model is known
+def gpt(
     *, width: int, layers: int, heads: int, sequence: int, batch: int, vocabulary: int, dtype: str = "bfloat16"
 ) -> OpGraph:
     """GPT-2: learned positions, fused query-key-value product, GELU, untied output head, next-token loss."""
@@ -40,7 +40,7 @@ def gpt(  # noqa: PLR0913 - the sizes by which the model is known
     return fold(b.graph())
 
 
-def llama(  # noqa: PLR0913 - the sizes by which the model is known
+def llama(
     *,
     width: int,
     layers: int,
