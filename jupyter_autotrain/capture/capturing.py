@@ -6,17 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
-from jupyter_autotrain.capture import (
-    mutations,
-    name_conflicts,
-    packages,
-    pickled_code,
-    refusals,
-    reports,
-    secrets,
-    state,
-    unnamed,
-)
+from jupyter_autotrain.capture import mutations, name_conflicts, packages, refusals, reports, secrets, state, unnamed
 from jupyter_autotrain.capture.differences import Difference
 from jupyter_autotrain.capture.files import ship as shipping
 from jupyter_autotrain.capture.files import shipped
@@ -97,7 +87,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
     while True:
         items, slice_ = _items(read, history, budget, options, unnamed_)
         script = assemble(read, items, _futures(read, items, history), parameters)
-        whole = pickled_code.appended(script, pickled_code.definitions(slice_.values.codes), cells)
+        whole = unnamed.appended(script, unnamed.definitions(slice_.values.codes), cells)
         found = _files(whole, slice_, data, cwd, patterns)
         fresh = unnamed.in_pickles(found.all, slice_)
         if not fresh:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.space import Choice, count_points
-from jupyter_autotrain.header import objectives, parallel, value_faults
+from jupyter_autotrain.header import objectives, search_keys, value_faults
 from jupyter_autotrain.header.backend_models import NamedBackend
 from jupyter_autotrain.header.document import (
     Document,
@@ -181,7 +181,7 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
 
 
 def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
-    yield from parallel.worker_contradictions(header.parallel, header.resources)
+    yield from search_keys.worker_contradictions(header.parallel, header.resources)
     needs = header.resources
     workers = header.workers_per_node or 1
     if needs.gpus % workers:

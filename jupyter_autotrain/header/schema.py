@@ -26,9 +26,8 @@ from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, 
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.hooks_section import HookSection
 from jupyter_autotrain.header.objectives import EnvironmentSection, Goals, MatchForm
-from jupyter_autotrain.header.parallel import ParallelSection
 from jupyter_autotrain.header.quantities import OneOf, ShortForm
-from jupyter_autotrain.header.search_keys import Constraints, Tuner, TunerChoice
+from jupyter_autotrain.header.search_keys import Constraints, ParallelSection, Tuner, TunerChoice
 from jupyter_autotrain.header.sections import (
     EARLY_STOP_RULE,
     BudgetSection,

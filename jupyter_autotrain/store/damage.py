@@ -19,7 +19,7 @@ from typing import Final
 from jupyter_autotrain.agent.json import from_json
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.spec import ExperimentSpec
-from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.database import migrate
 
 _STATES = ", ".join(f"'{state.value}'" for state in TrialState)
 _EMPTY = {"params": "'{}'", "placement": "'[]'", "ref": "NULL"}

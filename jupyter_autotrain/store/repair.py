@@ -19,9 +19,8 @@ from typing import Final
 
 from jupyter_autotrain.errors import StoreError
 from jupyter_autotrain.store.damage import copies_with_new_header, repair_rows
-from jupyter_autotrain.store.database import make_private_file
+from jupyter_autotrain.store.database import check_version, make_private_file, migrate
 from jupyter_autotrain.store.failures import explained
-from jupyter_autotrain.store.migration import check_version, migrate
 
 _MOST_LOOKUPS: Final = 200_000
 _MOST_MISSES: Final = 2_000  # more rows than damaged pages between two whole ones may hold

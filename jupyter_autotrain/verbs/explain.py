@@ -17,8 +17,8 @@ from jupyter_autotrain.verbs.backend_profiles import check as check_backend
 from jupyter_autotrain.verbs.backends import backends
 from jupyter_autotrain.verbs.clean import repair_store, stop_strays
 from jupyter_autotrain.verbs.context import CommandContext
+from jupyter_autotrain.verbs.control import left_to_trials
 from jupyter_autotrain.verbs.results import write_json
-from jupyter_autotrain.verbs.warm import left_to_trials
 
 
 def why(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -18,7 +18,7 @@ from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import duration, number, parameter, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
-from jupyter_autotrain.verbs.warm import listed, show_warm, warm_json
+from jupyter_autotrain.verbs.control import listed, show_warm, warm_json
 from jupyter_autotrain.views.json_objects import experiment_json, strict, trial_json
 from jupyter_autotrain.views.summary import parameter_names, value_text
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh import agent_connection
 from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.transport import Transport, start
 from jupyter_autotrain.backends.transfer import sending
@@ -54,7 +54,7 @@ def transport(lab: SshLab, kind: TransportKind) -> Iterator[Transport]:
 
 
 def connect(lab: SshLab, kind: TransportKind) -> Transport:
-    return connecting.connect(HostAddress("h1", config_file=str(lab.config)), kind)
+    return agent_connection.connect(HostAddress("h1", config_file=str(lab.config)), kind)
 
 
 def connect_again(lab: SshLab, kind: TransportKind) -> Transport:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh import agent_connection
 from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.transport import HostKeyError, run
 from jupyter_autotrain.core.home import Home
@@ -51,7 +51,7 @@ def begin_with(config: Path, *lines: str) -> None:
 
 
 def hostname_by(config: Path, kind: TransportKind, name: str = "h1") -> str:
-    transport = connecting.connect(HostAddress(name, config_file=str(config)), kind)
+    transport = agent_connection.connect(HostAddress(name, config_file=str(config)), kind)
     try:
         return run(transport, ["hostname"], name).stdout.decode().strip()
     finally:

@@ -17,7 +17,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jupyter_autotrain.backends.ssh import connecting, host_keys, openssh_transport
+from jupyter_autotrain.backends.ssh import agent_connection, host_keys, openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
 from jupyter_autotrain.backends.ssh.host import resolve
 from jupyter_autotrain.backends.ssh.transport import HostKeyError, Transport, run, start
@@ -47,7 +47,7 @@ class TransportContract(ABC):
 
     @pytest.fixture
     def transport(self, lab: SshLab) -> Iterator[Transport]:
-        made = connecting.connect(self.address(lab), self.kind)
+        made = agent_connection.connect(self.address(lab), self.kind)
         yield made
         made.close()
 
@@ -85,7 +85,7 @@ class TransportContract(ABC):
     def test_a_login_shell_may_print_be_slow_or_be_fish(self, lab: SshLab, host: LabHost, user: str) -> None:
         if not host.home(user).exists():
             pytest.skip(f"there is no shell for the account {user} on this machine")
-        transport = connecting.connect(self.address(lab, user=user), self.kind)
+        transport = agent_connection.connect(self.address(lab, user=user), self.kind)
         try:
             result = run(transport, ["pwd"], "h1")
         finally:
@@ -97,7 +97,7 @@ class TransportContract(ABC):
         start_up = host.home("printing") / ".bashrc"
         before = start_up.read_text()
         start_up.write_text("echo 'This account is closed.'; exit 3\n")
-        transport = connecting.connect(self.address(lab, user="printing"), self.kind)
+        transport = agent_connection.connect(self.address(lab, user="printing"), self.kind)
         try:
             with pytest.raises(BackendError) as caught:
                 run(transport, ["pwd"], "h1")
@@ -145,7 +145,7 @@ class TransportContract(ABC):
     def connect_again(self, lab: SshLab) -> Transport:
         def connected() -> Transport | None:
             with contextlib.suppress(BackendUnavailableError):
-                return connecting.connect(self.address(lab), self.kind)
+                return agent_connection.connect(self.address(lab), self.kind)
             return None
 
         return wait_until(connected, "the connection after healing")
@@ -154,7 +154,7 @@ class TransportContract(ABC):
         lab.trust(lab.hosts[1:])
         shown = self.fingerprint(host)
         with pytest.raises(HostKeyError) as caught:
-            connecting.connect(self.address(lab), self.kind)
+            agent_connection.connect(self.address(lab), self.kind)
         is_told(caught.value, shown)
         nothing_runs_on(host)
         assert "not known" in caught.value.found
@@ -167,11 +167,11 @@ class TransportContract(ABC):
     def test_a_host_is_trusted_by_its_fingerprint_and_by_no_other(self, lab: SshLab, host: LabHost) -> None:
         lab.trust(lab.hosts[1:])
         address = self.address(lab)
-        key = connecting.host_key(address, self.kind)
+        key = agent_connection.host_key(address, self.kind)
         with pytest.raises(HostKeyError, match="Nothing was trusted"):
             host_keys.trust(resolve(address), key, "SHA256:another")
         host_keys.trust(resolve(address), key, self.fingerprint(host))
-        transport = connecting.connect(address, self.kind)
+        transport = agent_connection.connect(address, self.kind)
         transport.close()
 
     def test_a_key_that_is_known_for_the_host_is_known_on_its_other_ports(
@@ -179,13 +179,13 @@ class TransportContract(ABC):
     ) -> None:
         host.start_server("other", "", "-p", "2023")
         address = HostAddress("h1", port=2023, config_file=str(lab.config))
-        connecting.connect(address, self.kind).close()
+        agent_connection.connect(address, self.kind).close()
 
     def test_a_changed_key_is_refused(self, lab: SshLab) -> None:
         first, second, *_ = lab.hosts
         lab.known_hosts.write_text(f"{first.address} {second.public_key}\n")
         with pytest.raises(HostKeyError) as caught:
-            connecting.connect(self.address(lab), self.kind)
+            agent_connection.connect(self.address(lab), self.kind)
         is_told(caught.value, "has changed")
         nothing_runs_on(first)
         (forget,) = re.findall("`(.*)`", caught.value.action)
@@ -198,19 +198,19 @@ class TransportContract(ABC):
         config = tmp_path / "config"
         config.write_text(lab.config.read_text().replace(str(lab.folder / "user_key"), str(other)))
         with pytest.raises(BackendUnavailableError, match="does not let"):
-            connecting.connect(HostAddress("h1", config_file=str(config)), self.kind)
+            agent_connection.connect(HostAddress("h1", config_file=str(config)), self.kind)
 
     def test_a_host_that_is_not_there_is_named(self, lab: SshLab, tmp_path: Path) -> None:
         config = tmp_path / "config"
         config.write_text(f"Host gone\n  HostName {lab.hosts[0].address}\n  Port 2222\n  User root\n")
         with pytest.raises(BackendUnavailableError, match="gone cannot be reached"):
-            connecting.connect(HostAddress("gone", config_file=str(config)), self.kind)
+            agent_connection.connect(HostAddress("gone", config_file=str(config)), self.kind)
 
     def test_a_host_behind_another_is_reached_through_it(self, lab: SshLab, tmp_path: Path) -> None:
         config = tmp_path / "config"
         own = lab.config.read_text()
         config.write_text("Host h2\n  ProxyJump h1\n" + own)
-        transport = connecting.connect(HostAddress("h2", config_file=str(config)), self.kind)
+        transport = agent_connection.connect(HostAddress("h2", config_file=str(config)), self.kind)
         try:
             peer = run(transport, ["sh", "-c", "echo $SSH_CONNECTION"], "h2").stdout.split()[0]
         finally:
@@ -220,7 +220,7 @@ class TransportContract(ABC):
     def test_included_configurations_are_read(self, lab: SshLab, tmp_path: Path) -> None:
         config = tmp_path / "config"
         config.write_text(f"Include {lab.config}\nHost *\n  ServerAliveInterval 7\n")
-        transport = connecting.connect(HostAddress("h3", config_file=str(config)), self.kind)
+        transport = agent_connection.connect(HostAddress("h3", config_file=str(config)), self.kind)
         assert run(transport, ["hostname"], "h3").stdout == b"h3\n"
         transport.close()
 
@@ -239,7 +239,7 @@ class TestParamiko(TransportContract):
         monkeypatch.delitem(sys.modules, "jupyter_autotrain.backends.ssh.paramiko_transport", raising=False)
         monkeypatch.delitem(sys.modules, "jupyter_autotrain.backends.ssh.paramiko_connecting", raising=False)
         with pytest.raises(MissingExtraError, match=r"pip install 'jupyter-autotrain\[ssh\]'"):
-            connecting.connect(self.address(lab), self.kind)
+            agent_connection.connect(self.address(lab), self.kind)
 
 
 class TestOpenSsh(TransportContract):
@@ -252,10 +252,10 @@ class TestOpenSsh(TransportContract):
         monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
         monkeypatch.setattr(openssh_transport, "_MASTER_S", 0.2)
         with pytest.raises(BackendUnavailableError, match="h1 has not let you in within 0 s"):
-            connecting.connect(HostAddress("h1"), self.kind)
+            agent_connection.connect(HostAddress("h1"), self.kind)
 
     def test_a_closed_connection_leaves_no_process(self, lab: SshLab) -> None:
-        transport = connecting.connect(self.address(lab), self.kind)
+        transport = agent_connection.connect(self.address(lab), self.kind)
         folder = str(transport._folder)  # type: ignore[attr-defined]
         assert self.processes_with(folder)
         transport.close()

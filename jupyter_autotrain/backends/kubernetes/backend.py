@@ -26,9 +26,8 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.session import LoadAccess, Session
 from jupyter_autotrain.backends.kubernetes.storage import trial_needs
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter, TrialPlan
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -87,7 +86,7 @@ class KubernetesBackend(TrialDirectories):
         """Return the kind of object that a trial becomes."""
         if self.operator_workload is not None:
             return self.operator_workload
-        return PooledJobWorkload() if pooling.is_for(trial, options) else JobWorkload()
+        return PooledJobWorkload() if plain_job.is_for(trial, options) else JobWorkload()
 
     def workload_of(self, ref: JobRef) -> Workload:
         """Return the kind of object that a job is."""

@@ -18,8 +18,8 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import CONFIG_MAPS, 
 from jupyter_autotrain.backends.kubernetes.storage import code_objects
 from jupyter_autotrain.backends.kubernetes.workloads import manifests, pod_template, volumes
 from jupyter_autotrain.backends.kubernetes.workloads.patching import Patched
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.pod_template import PodProgram
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.volumes import with_volume_folders
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.spec import TrialSpec

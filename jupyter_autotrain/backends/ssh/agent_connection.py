@@ -1,28 +1,100 @@
-"""Connections to a host with the agent at its other end: questions, answers matched by number, pushed news."""
+"""Connections to a host with the agent at its other end: questions, answers matched by number, pushed news.
+
+A connection is made by the transport that the profile names.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.backends import travelling_code
+from jupyter_autotrain.backends.ssh import openssh_transport
 from jupyter_autotrain.backends.ssh.address import HostAddress, TransportKind
-from jupyter_autotrain.backends.ssh.connecting import connect
 from jupyter_autotrain.backends.ssh.large_channels import FolderChannel
 from jupyter_autotrain.backends.ssh.pushed_jobs import PushedJobs
-from jupyter_autotrain.backends.ssh.transport import Transport, start
+from jupyter_autotrain.backends.ssh.transport import HostKey, Transport, start
 from jupyter_autotrain.backends.transfer import folders
 from jupyter_autotrain.backends.transfer.channels import Channel, LinkLostError, NoAnswerError, no_answer
 from jupyter_autotrain.backends.transfer.sending import Receiver
-from jupyter_autotrain.errors import AutotrainError, BackendError
+from jupyter_autotrain.errors import AutotrainError, BackendError, MissingExtraError
+
+
+def check_installed(kind: TransportKind) -> None:
+    """Make sure that the program or library of the transport is installed here.
+
+    Raises:
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.PARAMIKO and find_spec("paramiko") is None:
+        raise _missing(ModuleNotFoundError(name="paramiko"))
+
+
+def connect(address: HostAddress, kind: TransportKind) -> Transport:
+    """Connect to a host.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached, is not trusted, or does not let the user in.
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.OPENSSH:
+        return openssh_transport.OpenSshTransport(address)
+    _load_when_used("invoke")  # 100 ms; paramiko imports it for a part of its own reader of configurations
+    try:
+        from jupyter_autotrain.backends.ssh.paramiko_transport import ParamikoTransport  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    return ParamikoTransport(address)
+
+
+def host_key(address: HostAddress, kind: TransportKind) -> HostKey:
+    """Return the key that a host shows now, trusted or not; hosts in between must be trusted.
+
+    Raises:
+        BackendUnavailableError: It cannot be reached.
+        MissingExtraError: paramiko is asked for and not installed.
+    """
+    if kind is TransportKind.OPENSSH:
+        return openssh_transport.host_key(address)
+    try:
+        from jupyter_autotrain.backends.ssh import paramiko_connecting  # noqa: PLC0415 - optional
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
+    return paramiko_connecting.host_key(address)
+
+
+def _load_when_used(name: str) -> None:
+    """Have a module, where it is installed, loaded by the first look at something in it."""
+    spec = None if name in sys.modules else find_spec(name)
+    if spec is None:
+        return
+    placeholder = ModuleType(name)
+    placeholder.__spec__ = spec
+
+    def load(attribute: str) -> object:
+        if sys.modules.get(name) is placeholder:
+            del sys.modules[name]
+        return getattr(import_module(name), attribute)
+
+    placeholder.__getattr__ = load  # type: ignore[method-assign]  # of a module, as PEP 562 has it
+    sys.modules[name] = placeholder
+
+
+def _missing(error: ModuleNotFoundError) -> MissingExtraError:
+    return MissingExtraError(error.name or "paramiko", "ssh", "A backend that is reached by SSH")
+
 
 HEARTBEAT_S = 3.0
 SILENT_S = 10.0  # a host that answers no heartbeat for so long does not answer any more

@@ -19,7 +19,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.backends import agent_answers
-from jupyter_autotrain.backends.ssh import connecting, host_keys, host_survey
+from jupyter_autotrain.backends.ssh import agent_connection, host_keys, host_survey
 from jupyter_autotrain.backends.ssh.address import HostAddress, jump_address
 from jupyter_autotrain.backends.ssh.agent_connection import HostConfig
 from jupyter_autotrain.backends.ssh.host import ResolvedHost, resolve
@@ -71,9 +71,9 @@ def _steps(config: HostConfig, node: Callable[[], Node], timer: StepTimer) -> It
         _reach(host)
         yield timer.done("its port answers")
     timer.begin("host key")
-    key = connecting.host_key(config.address, config.transport)
+    key = agent_connection.host_key(config.address, config.transport)
     try:
-        transport = connecting.connect(config.address, config.transport)
+        transport = agent_connection.connect(config.address, config.transport)
     except HostKeyError:
         raise
     except AutotrainError as error:
@@ -235,13 +235,13 @@ class HostChecks(ABC):
 
     def host_key(self, node: str) -> tuple[str, str]:
         """Return the type and the fingerprint of the key that a host shows now."""
-        key = connecting.host_key(self._address(node), self._any_config().transport)
+        key = agent_connection.host_key(self._address(node), self._any_config().transport)
         return key.type, host_keys.fingerprint(key)
 
     def trust(self, node: str, fingerprint: str) -> str:
         """Add the key that a host shows to the user's known ones, if it has this fingerprint."""
         address = self._address(node)
-        key = connecting.host_key(address, self._any_config().transport)
+        key = agent_connection.host_key(address, self._any_config().transport)
         return str(host_keys.trust(resolve(address), key, fingerprint))
 
     def _address(self, node: str) -> HostAddress:

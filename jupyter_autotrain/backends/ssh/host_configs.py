@@ -15,8 +15,7 @@ from jupyter_autotrain.backends.ssh.address import (
     TransportKind,
     named_host,
 )
-from jupyter_autotrain.backends.ssh.agent_connection import HEARTBEAT_S, HostConfig
-from jupyter_autotrain.backends.ssh.connecting import check_installed
+from jupyter_autotrain.backends.ssh.agent_connection import HEARTBEAT_S, HostConfig, check_installed
 from jupyter_autotrain.core.devices import Link, LinkKind
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.errors import BackendError

@@ -12,7 +12,7 @@ import ast
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jupyter_autotrain.capture import pickled_code
+from jupyter_autotrain.capture import unnamed
 from jupyter_autotrain.capture.differences import Difference, not_carried
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.items import EARLIEST, Item
@@ -43,7 +43,7 @@ def restore_code(slice_: Slice, code: ast.Module) -> None:
     """
     found = effects.find(slice_.history.cells, slice_.namespace)
     written = [item for item in slice_.items.values() if item.how in {"import", "setup", "source"} and item.text]
-    trees = [code, *(ast.parse(item.text) for item in written), *pickled_code.trees(slice_.values.codes)]
+    trees = [code, *(ast.parse(item.text) for item in written), *unnamed.trees(slice_.values.codes)]
     used = libraries.of(trees, (one.modules for one in slice_.values.pickles.values()))
     _load(trees, written, used, slice_)
     _set_again(found, trees, used, slice_)

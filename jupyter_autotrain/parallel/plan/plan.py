@@ -21,11 +21,10 @@ from jupyter_autotrain.parallel.plan.explanation import Explanation
 from jupyter_autotrain.parallel.plan.exports import export
 from jupyter_autotrain.parallel.plan.formatting import PrintedTable
 from jupyter_autotrain.parallel.plan.html_report import html_report
-from jupyter_autotrain.parallel.plan.measured import measurement, tell
 from jupyter_autotrain.parallel.plan.op_alternatives import explain
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.recipes import recipe_of
-from jupyter_autotrain.parallel.plan.saving import plan_from_json, plan_to_json
+from jupyter_autotrain.parallel.plan.saving import measurement, plan_from_json, plan_to_json, tell
 from jupyter_autotrain.parallel.plan.timeline import TimeSegment, timeline
 from jupyter_autotrain.parallel.plan.traffic import with_traffic
 from jupyter_autotrain.parallel.plan.view import view

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.objects import trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.testing.bundles import wait_until
 from tests.kubernetes.cluster import objects
 from tests.labs.kubernetes.cluster import KubernetesLab

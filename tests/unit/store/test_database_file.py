@@ -10,7 +10,7 @@ from jupyter_autotrain.agent.system import linux, portable
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import OutdatedError, StoreError
-from jupyter_autotrain.store import Store, database, database_file, migration, schema
+from jupyter_autotrain.store import Store, database, database_file, schema
 from jupyter_autotrain.store.failures import explained
 from jupyter_autotrain.store.repair import repair
 
@@ -51,10 +51,10 @@ def test_an_older_file_is_brought_forward_and_keeps_its_rows(tmp_path, monkeypat
         store.add_experiment("a1", ExperimentSpec("a", Bundle()), 1.0)
     newer = (*schema.MIGRATIONS, "ALTER TABLE experiments ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'")
     connection = sqlite3.connect(home.store, isolation_level=None)
-    migration.migrate(connection, home.store, newer)
-    migration.migrate(connection, home.store, newer)
+    database.migrate(connection, home.store, newer)
+    database.migrate(connection, home.store, newer)
     assert connection.execute("SELECT id, colour FROM experiments").fetchall() == [("a1", "red")]
-    assert migration.version(connection) == len(newer)
+    assert database.version(connection) == len(newer)
     connection.close()
     with pytest.raises(OutdatedError, match="Restart the kernel"):
         Store.open(home)
@@ -66,14 +66,14 @@ def test_a_copy_of_the_file_is_kept_before_its_schema_changes_and_the_one_before
         store.add_experiment("a1", ExperimentSpec("a", Bundle()), 1.0)
         home.store.with_name("store.sqlite.schema-3").touch()
         connection = sqlite3.connect(home.store, isolation_level=None)
-        migration.migrate(connection, home.store, (*schema.MIGRATIONS, "DELETE FROM experiments"))
+        database.migrate(connection, home.store, (*schema.MIGRATIONS, "DELETE FROM experiments"))
         connection.close()
     (copy,) = home.root.glob("store.sqlite.schema-*")
     assert copy.name == f"store.sqlite.schema-{len(schema.MIGRATIONS)}"
     assert copy.stat().st_mode & 0o777 == 0o600
     kept = sqlite3.connect(copy)
     assert kept.execute("SELECT id FROM experiments").fetchall() == [("a1",)]
-    assert migration.version(kept) == len(schema.MIGRATIONS)
+    assert database.version(kept) == len(schema.MIGRATIONS)
     kept.close()
 
 
@@ -82,7 +82,7 @@ def test_a_handle_that_is_open_when_a_newer_version_changes_the_schema_reads_and
     with Store.open(home) as store:
         store.add_experiment("a1", ExperimentSpec("a", Bundle()), 1.0)
         connection = sqlite3.connect(home.store, isolation_level=None)
-        migration.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE more (x)"))
+        database.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE more (x)"))
         for use in (store.experiments, lambda: store.add_trial("a1", 1, {}, 1.0), lambda: repair(home.store)):
             with pytest.raises(OutdatedError, match="A newer jupyter-autotrain uses"):
                 use()
@@ -95,8 +95,8 @@ def test_a_migration_that_fails_half_way_changes_nothing(tmp_path):
     Store.open(home).close()
     connection = sqlite3.connect(home.store, isolation_level=None)
     with pytest.raises(sqlite3.OperationalError):
-        migration.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE half (x); SELECT nonsense"))
-    assert migration.version(connection) == len(schema.MIGRATIONS)
+        database.migrate(connection, home.store, (*schema.MIGRATIONS, "CREATE TABLE half (x); SELECT nonsense"))
+    assert database.version(connection) == len(schema.MIGRATIONS)
     assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'half'").fetchone() == (0,)
     connection.close()
 

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import DamagedRowError
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.database import migrate
 from jupyter_autotrain.store.schema import MIGRATIONS
 
 SPEC = ExperimentSpec("mnist", Bundle())

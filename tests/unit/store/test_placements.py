@@ -13,7 +13,7 @@ from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.records import UnreachableNode
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.store.migration import migrate
+from jupyter_autotrain.store.database import migrate
 from jupyter_autotrain.store.schema import MIGRATIONS
 
 BEFORE_PLACEMENTS = 7

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.backends.slurm.backend import SlurmBackend
-from jupyter_autotrain.backends.ssh import connecting
+from jupyter_autotrain.backends.ssh import agent_connection
 from jupyter_autotrain.backends.ssh.backend import SshBackend
 from jupyter_autotrain.core.backend import Probe
 from jupyter_autotrain.core.inventory import Inventory
@@ -82,7 +82,7 @@ def test_a_faulty_profile_is_in_the_list_with_what_is_wrong(terminal, file: Path
 
 
 def test_a_missing_package_is_told_with_its_pip_line(terminal, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connecting, "find_spec", lambda _: None)
+    monkeypatch.setattr(agent_connection, "find_spec", lambda _: None)
     (row,) = [row for row in terminal.json("backends") if row["name"] == "other"]
     assert row["reason"].endswith("Install it with: pip install 'jupyter-autotrain[ssh]'")
     assert "Install it with: pip install 'jupyter-autotrain[ssh]'" in terminal.run("backends", "check", "other")

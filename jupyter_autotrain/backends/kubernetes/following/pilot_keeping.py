@@ -23,7 +23,7 @@ from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJ
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_parts, trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.fields import condition, items, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import CONFIG_MAPS, JOBS, PODS, Obstacle, WorkloadState
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.errors import AutotrainError
 
 
@@ -112,11 +112,11 @@ class PilotKeeper(Keeper):
         waiting: dict[str, list[TrackedJob]] = {}
         for job in self._jobs():
             found = self._view.object_of(job)
-            if job.final is not None or found is None or not pooling.pool_of(found):
+            if job.final is not None or found is None or not plain_job.pool_of(found):
                 continue
             pods = self._view.pods_of(job)
             if not pods and job.may_be_given:
-                waiting.setdefault(pooling.pool_of(found), []).append(job)
+                waiting.setdefault(plain_job.pool_of(found), []).append(job)
             else:
                 await self._look_at(job, pods)
         await self._take_back()
@@ -140,7 +140,7 @@ class PilotKeeper(Keeper):
 
     async def _share_out(self, pool: str, jobs: Sequence[TrackedJob]) -> None:
         """Give free pilots the trials that wait, the oldest first, and make pilots that are missing."""
-        made = [one for one in self._view.objects(JOBS).all() if naming.label(one, pooling.POOL) == pool]
+        made = [one for one in self._view.objects(JOBS).all() if naming.label(one, plain_job.POOL) == pool]
         if told := self._faults.of_pool(pool, made):
             for job in jobs:
                 self._give_up(job, told)
@@ -164,7 +164,7 @@ class PilotKeeper(Keeper):
             await self._delete(idle)
             return
         there = [job for job in jobs if self._view.object_of(job) is not None]
-        most = max((pooling.most_pilots(self._view.object_of(job) or {}) for job in there), default=0)
+        most = max((plain_job.most_pilots(self._view.object_of(job) or {}) for job in there), default=0)
         for _ in range(rules.missing_pilots(len(there), free + len(idle), len(pilots), most)):
             await self._make_pilot(there[0])
 
@@ -172,7 +172,7 @@ class PilotKeeper(Keeper):
         """Have the pods of trials that are gone be those of their pilots again."""
         for pod in self._view.pods.all():
             label = naming.job_label(pod)
-            is_own = label == pilot_of(pod, "name") or not naming.label(pod, pooling.POOL)
+            is_own = label == pilot_of(pod, "name") or not naming.label(pod, plain_job.POOL)
             if not is_own and not self._view.objects(JOBS).of_job(label):
                 await self._give_back(pod)
 
@@ -218,12 +218,12 @@ class PilotKeeper(Keeper):
                 await self._api.arequest("DELETE", path, {"propagationPolicy": "Background"})
 
     def _is_free(self, pod: JsonObject, pool: str) -> bool:
-        if naming.label(pod, pooling.POOL) != pool or pod_parts.container_state(pod) != "running":
+        if naming.label(pod, plain_job.POOL) != pool or pod_parts.container_state(pod) != "running":
             return False
         if text(pod, "metadata", "deletionTimestamp"):
             return False
         label = naming.job_label(pod)
-        runs_trial = any(pooling.pool_of(found) for found in self._view.objects(JOBS).of_job(label))
+        runs_trial = any(plain_job.pool_of(found) for found in self._view.objects(JOBS).of_job(label))
         return not runs_trial and all(job.taken_by != naming.uid_of(pod) for job in self._jobs())
 
     def _has_started(self, found: JsonObject) -> bool:
@@ -233,7 +233,7 @@ class PilotKeeper(Keeper):
 
     async def _make_pilot(self, job: TrackedJob) -> None:
         whole = await self._api.arequest("GET", JOBS.path(job.namespace, job.name))
-        made = pooling.pilot(whole, f"autotrain-pilot-{secrets.token_hex(5)}", self._home)
+        made = plain_job.pilot(whole, f"autotrain-pilot-{secrets.token_hex(5)}", self._home)
         self._view.objects(JOBS).insert(await self._api.arequest("POST", JOBS.path(job.namespace), made))
 
     async def _assign(self, job: TrackedJob, pod: JsonObject) -> None:
@@ -259,16 +259,16 @@ class PilotKeeper(Keeper):
         await exec_command.request(self._api, at, "run", job=job.ref.job_id, files=payload)
         job.taken_by = naming.uid_of(pod)
         job.waits_for = ""
-        self._faults.forget(naming.label(pod, pooling.POOL))
+        self._faults.forget(naming.label(pod, plain_job.POOL))
 
     async def _payload(self, job: TrackedJob) -> dict[str, str]:
         """Return the files of a trial, each in base64."""
         whole = await self._api.arequest("GET", JOBS.path(job.namespace, job.name))
         files: dict[str, str] = {}
-        for file, name in pooling.config_maps(whole).items():
+        for file, name in plain_job.config_maps(whole).items():
             found = await self._api.arequest("GET", CONFIG_MAPS.path(job.namespace, name))
             files[file] = text(found, "binaryData", file)
-        trial = pooling.trial_text(whole)
+        trial = plain_job.trial_text(whole)
         if trial:
             files[places.TRIAL_FILE] = base64.b64encode(trial.encode()).decode()
         return files

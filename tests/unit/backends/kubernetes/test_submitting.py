@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedEr
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError
 

@@ -19,7 +19,7 @@ from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import OwnedObjects, TrackedJob
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendUnavailableError
 

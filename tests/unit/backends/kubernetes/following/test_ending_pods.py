@@ -17,7 +17,7 @@ from jupyter_autotrain.backends.kubernetes.following.collected import CollectedT
 from jupyter_autotrain.backends.kubernetes.following.gangs import GangGate, GangKeeper
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects.pending_reasons import GANG
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.backend import JobRef
 
 SUSPENDED: JsonObject = {"metadata": {"name": "job", "annotations": {GANG: "2"}}, "spec": {"suspend": True}}

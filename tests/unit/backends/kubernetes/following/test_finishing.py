@@ -18,7 +18,7 @@ from jupyter_autotrain.backends.kubernetes.following.deleting import ObjectDelet
 from jupyter_autotrain.backends.kubernetes.following.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.backend import JobRef
 from tests.unit.backends.kubernetes.pods import disruption, ended_container, pod
 

@@ -19,8 +19,8 @@ from jupyter_autotrain.backends.kubernetes.following.collected import CollectedT
 from jupyter_autotrain.backends.kubernetes.following.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.following.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import PooledJobWorkload
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -50,7 +50,7 @@ def job(folder: Path, number: int) -> TrackedJob:
 def keeper_of(api: LostNode, jobs: list[TrackedJob], found: list[JsonObject], **view: Any) -> PilotKeeper:
     """A keeper of trials of pool `p`, all of whose pods are these."""
     given = {
-        "object_of": lambda _: {"metadata": {"annotations": {pooling.POOL: "p"}}},
+        "object_of": lambda _: {"metadata": {"annotations": {plain_job.POOL: "p"}}},
         "pods_of": lambda _: found,
         "pods": SimpleNamespace(all=lambda: found),
         "objects": lambda _: SimpleNamespace(all=list, of_job=lambda _: []),
@@ -105,7 +105,7 @@ def test_a_trial_that_its_pod_has_taken_is_not_given_to_another(tmp_path: Path) 
 
 def pilots(count: int) -> tuple[list[JsonObject], list[JsonObject]]:
     """Jobs of pilots that have failed, and their pods."""
-    labels = {pooling.POOL: "p", "jupyter-autotrain/job": "pilot"}
+    labels = {plain_job.POOL: "p", "jupyter-autotrain/job": "pilot"}
     failed = {"conditions": [{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]}
     jobs = []
     pods = []

@@ -14,7 +14,7 @@ from jupyter_autotrain.backends.kubernetes.following.collected import CollectedT
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker, status_of
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.backend import JobRef
 
 

@@ -13,7 +13,7 @@ import yaml
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.backends.kubernetes.previewing import to_yaml
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home, home_identity
 from jupyter_autotrain.core.profile import Profile

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from tests.unit.backends.kubernetes.pods import disruption, ended_container, pod
 
 RECORDED = json.loads((Path(__file__).parents[4] / "kubernetes" / "recorded" / "jobs.json").read_text())

@@ -11,11 +11,10 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.storage import volume_storage
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.workloads.framework import Framework
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
     MPIJobWorkload,
     PyTorchJobWorkload,
@@ -81,7 +80,7 @@ def test_long_running_pods_and_the_pod_that_writes_to_a_volume_are_allowed_there
     trial = TrialSpec("e", 1, 1, resources=Resources(cpus=1, memory_bytes=1 << 30))
     options = cast("JsonObject", {**OPTIONS, "reuse": 1})
     program = TrialProgram(trial, options, PooledJobWorkload(), "0123456789abcdef", "team", {"agent.zip": "a"})
-    pilot = pooling.pilot(program.manifests().objects[0], "pilot", "home")
+    pilot = plain_job.pilot(program.manifests().objects[0], "pilot", "home")
     loader = volume_storage.manifest(options, "python:3.12", {"name": "l"})
     for spec in specs_in([pilot, loader]):
         assert list(violations(spec)) == []

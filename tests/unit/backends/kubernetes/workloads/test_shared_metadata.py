@@ -14,10 +14,9 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import mpijob_v1
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
@@ -49,13 +48,13 @@ def test_all_objects_of_a_trial_have_them(workload: Workload) -> None:
 
 def test_long_running_pods_have_them_and_pools_differ_by_them() -> None:
     first, second = (program(PooledJobWorkload(), number=number, reuse=2).manifests().objects[0] for number in (1, 2))
-    made = pooling.pilot(first, "pilot", "home")
+    made = plain_job.pilot(first, "pilot", "home")
     assert has_given(made)
     assert has_given(part(made, "spec", "template"))
     assert naming.LABEL_EXPERIMENT not in part(made, "spec", "template", "metadata", "labels")
-    assert pooling.pool_of(first) == pooling.pool_of(second)
+    assert plain_job.pool_of(first) == plain_job.pool_of(second)
     other = program(PooledJobWorkload(), reuse=2, labels={"team": "speech"}).manifests().objects[0]
-    assert pooling.pool_of(first) != pooling.pool_of(other)
+    assert plain_job.pool_of(first) != plain_job.pool_of(other)
 
 
 def test_what_is_no_single_trials_has_them(tmp_path: Path) -> None:

@@ -8,9 +8,8 @@ import pytest
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads import pooling
-from jupyter_autotrain.backends.kubernetes.workloads.job import JobWorkload
-from jupyter_autotrain.backends.kubernetes.workloads.pooling import PooledJobWorkload
+from jupyter_autotrain.backends.kubernetes.workloads import plain_job
+from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import MPIJobWorkload, PyTorchJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.core.spec import TrialSpec
@@ -66,6 +65,6 @@ def test_a_pod_that_runs_trials_one_after_another_has_the_limit_of_none():
         trial = TrialSpec("e", 1, 1, timeout_s=timeout_s)
         options = {"reuse": 2}
         found = TrialProgram(trial, options, PooledJobWorkload(), "0123456789abcdef", "team", {}).manifests().objects[0]
-        assert "activeDeadlineSeconds" not in json.dumps(pooling.pilot(found, "pilot", "home"))
-        pools.add(pooling.pool_of(found))
+        assert "activeDeadlineSeconds" not in json.dumps(plain_job.pilot(found, "pilot", "home"))
+        pools.add(plain_job.pool_of(found))
     assert len(pools) == 1
