@@ -6,11 +6,11 @@ from itertools import pairwise
 import pytest
 
 import jupyter_autotrain as at
-from jupyter_autotrain.parallel.graph.example_graphs import gpt
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import SearchRequest, StrategySpace, solve
 from jupyter_autotrain.parallel.search.outer import progress as progress_module
 from jupyter_autotrain.parallel.search.outer.progress import Progress, ProgressLine
+from tests.example_graphs import gpt
 
 SMALL = gpt(layers=2, batch=8, width=128, heads=4, sequence=64, vocabulary=512)
 

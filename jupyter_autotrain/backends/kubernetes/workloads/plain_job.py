@@ -1,9 +1,9 @@
 """The plain Job, which every cluster has: an indexed one, with a headless Service where there are several nodes.
 
-With `reuse` long-running pods run trials one after another: images are pulled and data is loaded once. Such a trial is a
-Job that is made suspended and never resumed: it keeps what the trial is. A *pool* is the trials with
-equal pods but for what is of the trial alone. A *pilot* is a Job whose pod runs the trials of a pool; its pod has the
-labels of the trial that it runs.
+With `reuse` long-running pods run trials one after another: images are pulled and data is loaded once. Such a trial is
+a Job that is made suspended and never resumed: it keeps what the trial is. A *pool* is the trials with equal pods but
+for what is of the trial alone. A *pilot* is a Job whose pod runs the trials of a pool; its pod has the labels of the
+trial that it runs.
 """
 
 from __future__ import annotations
