@@ -45,7 +45,8 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     if isinstance(cpus, (int, float)) and "OMP_NUM_THREADS" not in inherited:
         own["OMP_NUM_THREADS"] = str(max(1, math.ceil(cpus / fields.integer(trial.get("workers"), 1))))
     if isinstance(seed, int):
-        own["PYTHONHASHSEED"] = str(seed % 2**32)
+        first = seed - fields.integer(trial.get("number"), 1) + 1  # the header's: a warm process serves one hash seed
+        own["PYTHONHASHSEED"] = str(first % 2**32)
     elif "PYTHONHASHSEED" not in inherited:
         own["PYTHONHASHSEED"] = "0"
     if inherited.get("MPLBACKEND", "").startswith("module://matplotlib_inline"):

@@ -157,7 +157,12 @@ def test_visible_gpus_and_threads_stay_as_they_are_when_nothing_is_asked() -> No
 
 @pytest.mark.parametrize(
     ("trial", "inherited", "expected"),
-    [({}, {}, "0"), ({}, {"PYTHONHASHSEED": "3"}, "3"), ({"seed": 7}, {"PYTHONHASHSEED": "3"}, "7")],
+    [
+        ({}, {}, "0"),
+        ({}, {"PYTHONHASHSEED": "3"}, "3"),
+        ({"seed": 7}, {"PYTHONHASHSEED": "3"}, "7"),
+        ({"seed": 9, "number": 3}, {}, "7"),
+    ],
 )
 def test_every_trial_has_a_fixed_hash_seed(trial: dict[str, object], inherited: dict[str, str], expected: str) -> None:
     own = environment.complete({"directory": "/t", "environment": inherited, **trial}, {})
