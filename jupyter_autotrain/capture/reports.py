@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from jupyter_autotrain.agent.ranks.autolog import LIBRARIES
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.files import modules
 from jupyter_autotrain.capture.name_conflicts import NameConflict
@@ -22,6 +23,8 @@ _API = f"{_PACKAGE}.agent.ranks.api"
 _RUNS_TEXT = frozenset({"__import__", "eval", "exec", "system"})
 _RUNS_PROGRAMS = frozenset({"importlib", "runpy", "subprocess"})
 _STAND_INS = frozenset({"nni", "ray", "wandb"})  # report by calls of their own
+_SCIKIT_LEARN = "sklearn"
+_NO_LOOPS = frozenset({"datasets", "exceptions", "metrics", "preprocessing", "utils"})  # of scikit-learn
 _SHOWN = 8
 
 
@@ -33,12 +36,14 @@ class Reports:
         names: Metric -> the place of its first report, such as "this cell, line 4".
         complete: False where more may be reported than the text shows.
         imports: The installed packages that the code uses; one that reports itself is seen only when loaded.
+        loops: The libraries whose loops and calls report by themselves.
         notebooks: What `report` is where it is the notebook's and not the trial's; else "".
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
     complete: bool = False
     imports: frozenset[str] = frozenset()
+    loops: frozenset[str] = frozenset()
     notebooks: str = ""
 
 
@@ -64,17 +69,30 @@ def find(
         for metric, place in code.metrics(script):
             names.setdefault(metric, place)
     known = {metric: place for metric, place in names.items() if metric is not None}
-    tops = {name.partition(".")[0] for code in codes for name in modules.imported(code.tree)}
+    imported = {name for code in codes for name in modules.imported(code.tree)}
+    tops = frozenset(name.partition(".")[0] for name in imported)
     complete = not is_hidden and len(known) == len(names)
-    return Reports(known, complete, frozenset(tops), notebooks.get(_NAME, ""))
+    return Reports(known, complete, tops, frozenset(_loops(imported)), notebooks.get(_NAME, ""))
 
 
-def check(reports: Reports, objective: str) -> None:
+def _loops(imported: Iterable[str]) -> Iterator[str]:
+    """Yield the libraries among imported modules that report by themselves."""
+    for name in imported:
+        top, _, inner = name.partition(".")
+        if top == _SCIKIT_LEARN:
+            yield from [top] if inner and inner.partition(".")[0] not in _NO_LOOPS else []
+        elif top in LIBRARIES or name in LIBRARIES:
+            yield top
+
+
+def check(reports: Reports, objective: str, *, autolog: bool = True) -> None:
     """Refuse an objective that nothing reports; no error where that is not known.
 
     Args:
         reports: What the code reports.
         objective: The metric that ranks trials, or "".
+        autolog: Whether libraries report by themselves. Where scikit-learn alone does, and the code reports too, the
+            objective is expected in what the code reports.
 
     Raises:
         CaptureError: No report names the objective; with the nearest name that is reported.
@@ -82,6 +100,8 @@ def check(reports: Reports, objective: str) -> None:
     if not objective or not reports.complete or objective in reports.names:
         return
     if _STAND_INS & reports.imports or any(_reports_by_itself(top) for top in reports.imports):
+        return
+    if autolog and reports.loops - ({_SCIKIT_LEARN} if reports.names else set()):
         return
     if reports.notebooks:
         raise _notebooks(reports, objective)
@@ -147,10 +167,10 @@ class _Code:
 
 
 def _modules(files: Mapping[str, Path]) -> Iterator[_Code]:
-    """Yield the modules among the files that may report."""
+    """Yield the modules among the files that may report, or use a library that does."""
     for place, path in files.items():
         content = path.read_bytes() if place.endswith(".py") else b""
-        if _NAME.encode() in content:
+        if any(text.encode() in content for text in (_NAME, *LIBRARIES)):
             try:
                 yield _Code(ast.parse(content), place)
             except (SyntaxError, ValueError):

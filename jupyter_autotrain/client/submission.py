@@ -100,7 +100,8 @@ class Draft:
 
     def __post_init__(self) -> None:
         objective = self.header.objective
-        capture.check_reports(self.captured.reports, objective[0].metric if objective else "")
+        metric = objective[0].metric if objective else ""
+        capture.check_reports(self.captured.reports, metric, autolog=self.header.autolog)
 
     def spec(self) -> ExperimentSpec:
         """Return the spec of the experiment; its bundle is not written yet.

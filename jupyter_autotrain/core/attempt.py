@@ -44,6 +44,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         python_packages=spec.bundle.python_packages,
         secrets=spec.secrets,
         returns=spec.returns,
+        autolog=spec.autolog,
         data=tuple(replace(source, local_path="") for source in spec.data),
         fetch_limit_bytes=spec.fetch_limit_bytes,
         source=trial.source,

@@ -176,6 +176,7 @@ class ExperimentSpec:
         python_environment: The interpreter and packages that its trials run with.
         secrets: Names only; values never enter a spec.
         returns: Names of the cell's variables to bring back.
+        autolog: Whether libraries report by themselves.
         data: What its trials read besides, by the header's section `data:`.
         fetch_limit_bytes: How much of what a trial leaves elsewhere is copied at its end; the rest on request.
         retries: How often a failed trial is tried again.
@@ -209,6 +210,7 @@ class ExperimentSpec:
     python_environment: PythonEnvironment = field(default_factory=PythonEnvironment)
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
+    autolog: bool = True
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     retries: int = 0
@@ -290,6 +292,7 @@ class TrialSpec:
     python_packages: tuple[PythonPackage, ...] = ()
     secrets: tuple[str, ...] = ()
     returns: tuple[str, ...] = ()
+    autolog: bool = True
     data: tuple[DataSource, ...] = ()
     fetch_limit_bytes: int = FETCH_LIMIT_BYTES
     source: TrialSource | None = None

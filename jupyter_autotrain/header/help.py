@@ -23,7 +23,7 @@ KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
         "several processes": ("launcher", "elastic", "parallel"),
-        "around a run": ("on_rerun", "hooks", "notify"),
+        "around a run": ("autolog", "on_rerun", "hooks", "notify"),
     }
 )
 """The keys of the header by what they are about, those that most cells have first; sections of backends apart."""

@@ -31,7 +31,8 @@ BUILT_IN: Final = ("local", "debug")
 FREE_KEYS: Final = frozenset(
     {
         "name", "objective", "constraints", "search", "early_stop", "trials", "concurrency", "resources",
-        "launcher", "elastic", "timeout", "budget", "seed", "returns", "fetch_limit", "retries", "notify",
+        "launcher", "elastic", "timeout", "budget", "seed", "autolog", "returns", "fetch_limit", "retries",
+        "notify",
     }
 )  # fmt: skip
 """Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""

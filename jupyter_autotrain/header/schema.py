@@ -198,6 +198,13 @@ class HeaderKeys(Section):
     returns: VariableNames = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]
     )
+    autolog: Truth = Field(
+        default=True,
+        description="Libraries report by themselves: the loops of transformers, Lightning, Keras, XGBoost and "
+        "scikit-learn, and what the cell logs to wandb, trackio, TensorBoard and MLflow. What the cell itself reports "
+        "goes before it.",
+        examples=["false"],
+    )
     fetch_limit: Size = Field(
         default=FETCH_LIMIT_BYTES,
         description="How much of what a trial returns and writes on another machine is copied here at its end, small "
@@ -354,6 +361,7 @@ class Header(HeaderKeys):
             python_environment=self.environment.to_spec(),
             secrets=self.secrets,
             returns=self.returns,
+            autolog=self.autolog,
             data=tuple(entry.to_source(name) for name, entry in self.data.items()),
             fetch_limit_bytes=self.fetch_limit,
             retries=self.retries,

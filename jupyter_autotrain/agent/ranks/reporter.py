@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from jupyter_autotrain.agent import wire
 
@@ -96,6 +96,8 @@ class Reporter:
         self._steps: dict[str, int] = {}  # the last one of each metric
         self._earlier: dict[str, int] = {}  # those that an earlier run has reported
         self._keys: dict[str, str] = {}
+        self._own: set[str] = set()  # what the cell has reported
+        self._automatic: set[str] = set()  # what a library has reported by itself
         self.lost = ""  # why a report could not be written
         self._torn = False
         self.path = f"{directory}/{wire.stream_of_rank(wire.METRICS, rank)}"
@@ -123,9 +125,23 @@ class Reporter:
     ) -> None:
         """Report metrics of one step. See `agent.ranks.api.report`."""
         try:
+            self._own |= metrics.keys()
             self._report(step, unnamed, metrics, self._reduction(all_ranks))
         except Exception as error:  # noqa: BLE001 - never raises into the training
             self.invalid.add("report", type(error).__name__, f"report() failed: {error}")
+
+    def automatic(self, step: int, metrics: dict[str, object]) -> None:
+        """Report what a library has logged, except for metrics that the cell reports; the cell's own steps stay."""
+        others = {name: value for name, value in metrics.items() if name not in self._own}
+        self._automatic |= others.keys()
+        before = self.step
+        if others:
+            self._report(step, (), others, "")
+        self.step = before
+
+    def last_step(self, names: Iterable[str]) -> int:
+        """Return the last step of these metrics; -1 where none has any."""
+        return max((self._steps.get(name, -1) for name in names), default=-1)
 
     def _reduction(self, all_ranks: bool | str) -> str:
         """Return the name of the reduction over all ranks; "" for a report of this rank alone."""
@@ -177,7 +193,7 @@ class Reporter:
         if number <= self._earlier.get(name, -1):
             return False
         last = self._steps.get(name, -1)
-        if number < last:
+        if number < last and name not in self._automatic:  # else the cell repeats what was reported already
             text = f"{name} of step {number} comes after its step {last}; steps of a metric may not go back"
             self.invalid.add(name, "order", f"{text}, so it was not kept")
         return number >= last

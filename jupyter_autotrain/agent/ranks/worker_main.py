@@ -11,7 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
-from jupyter_autotrain.agent.ranks import api
+from jupyter_autotrain.agent.ranks import api, autolog
 from jupyter_autotrain.agent.ranks.cell_runner import CellRunner, enter_work
 from jupyter_autotrain.agent.ranks.stand_ins import StandInFinder
 from jupyter_autotrain.agent.trial import outcome
@@ -39,6 +39,7 @@ def main(directory: str, channel: int) -> None:
     enter_work(directory, str(context.trial["bundle"]))
     sys.meta_path.insert(0, DisplayFinder(context.display))
     sys.meta_path.append(StandInFinder())
+    autolog.begin(context)
     runner = CellRunner(context)
     ended, code = runner.run()
     if os.getpid() != me:

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         python_version: str
         secrets: Sequence[str]
         returns: Sequence[str]
+        autolog: bool
         data: Sequence[Mapping[str, object]]
         fetch_limit_bytes: int
         resume_attempt: int | None

@@ -87,6 +87,7 @@ OTHER_VALUES = {
     "ship.limits.files": 5000,
     "ship.limits.size": "1GB",
     "data": {"images": {"path": "/mnt/imagenet"}},
+    "autolog": False,
     "returns": ["model"],
     "fetch_limit": "1GB",
     "on_rerun": "stop",
@@ -187,7 +188,7 @@ def effects(monkeypatch, tmp_path):
     )
     monkeypatch.setattr(submission, "notebook", notebook)
     monkeypatch.setattr(submission.capture, "capture", capture)
-    monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric: record(metric))
+    monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric, autolog: record((metric, autolog)))
     monkeypatch.setattr(pipeline, "check", lambda spec, _, patience: CheckedSpec(spec))
     monkeypatch.setattr(pipeline, "find_source", lambda reference, *_: reference)
     monkeypatch.setattr(pipeline, "before_rerun", lambda *arguments: record(arguments[3]))
