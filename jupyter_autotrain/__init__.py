@@ -80,14 +80,25 @@ def __dir__() -> list[str]:
 
 
 def show_value(value: object) -> object:
-    """Show a value where the user is; for `core.display`, which may name no view."""
+    """Show a value where the user is; for `core.table`, which may name no view."""
     return import_module("jupyter_autotrain.widgets").show(value)
 
 
 def value_mime_bundle(value: object) -> dict[str, object]:
-    """Return the static forms of a value, by MIME type; for `core.display`."""
+    """Return the static forms of a value, by MIME type; for `core.table`."""
     bundle: dict[str, object] = import_module("jupyter_autotrain.views.card").mime_bundle(value)
     return bundle
+
+
+def plot_of(kind: str, *args: object, **options: object) -> object:
+    """Return a plot of an experiment; for `core.table`."""
+    return getattr(import_module("jupyter_autotrain.views.plots"), kind)(*args, **options)
+
+
+def report_of(experiment: Experiment, **options: Any) -> str:  # noqa: ANN401 - those of `Experiment.report`
+    """Return an experiment as one HTML document; for `core.table`."""
+    text: str = import_module("jupyter_autotrain.views.report").html(experiment, **options)
+    return text
 
 
 def find_cluster(name: str) -> ClusterSpec | None:

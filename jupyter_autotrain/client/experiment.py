@@ -16,12 +16,12 @@ from jupyter_autotrain.client import leftovers
 from jupyter_autotrain.client.experiment_changes import ExperimentChanges
 from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.client.orphans import discard
+from jupyter_autotrain.client.results import ExperimentResults
 from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import Patience, wait_until
 from jupyter_autotrain.core import table
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.notes import summarize_warnings
-from jupyter_autotrain.core.objective import pareto_front
 from jupyter_autotrain.core.records import ExperimentRecord, MetricPoint, TrialRecord, Trials
 from jupyter_autotrain.core.text_format import number, trial_numbers
 from jupyter_autotrain.errors import AutotrainError
@@ -32,7 +32,7 @@ _ALL: Final = 1 << 62
 _METRIC_COLUMNS: Final = ("number", "attempt", "name", "step", "time_s", "value")
 
 
-class Experiment(ExperimentChanges, table.Displayable):
+class Experiment(ExperimentChanges, ExperimentResults, table.Displayable):
     """One experiment, running or ended. Reading it brings its manager back where that was killed.
 
     Attributes:
@@ -66,20 +66,6 @@ class Experiment(ExperimentChanges, table.Displayable):
     def best(self) -> TrialRecord | None:
         """The trial with the best objective so far, whatever its state; None without an objective or any value."""
         return self.store.best_trial(self.id, self.record.spec.objective)
-
-    def pareto_front(self) -> Trials:
-        """Return the ended trials that no other beats in one objective without being worse in another, by number."""
-        objectives = self.record.spec.objectives
-        ended = [trial for trial in self.trials if trial.state.is_final]
-        values: dict[int, list[float]] = {trial.number: [] for trial in ended}
-        for objective in objectives:
-            for trial_number, (_, reported) in self.store.series(self.id, objective.metric).items():
-                value = objective.value(reported)
-                if trial_number in values and value is not None:
-                    values[trial_number].append(value)
-        whole = {key: found for key, found in values.items() if objectives and len(found) == len(objectives)}
-        front = set(pareto_front(objectives, whole))
-        return Trials(trial for trial in ended if trial.number in front)
 
     def metrics(self, names: Collection[str] | None = None) -> list[dict[str, str | int | float | None]]:
         """All reported values, one row each, in order of arrival: `pandas.DataFrame(experiment.metrics())`.

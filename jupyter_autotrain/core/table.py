@@ -128,6 +128,17 @@ def show(value: object) -> object:
     return import_module(_TOP).show_value(value)
 
 
+def plot(kind: str, *args: object, **options: object) -> object:
+    """Return a plot of an experiment; the kinds are functions of `views.plots`."""
+    return import_module(_TOP).plot_of(kind, *args, **options)
+
+
+def report(value: object, **options: object) -> str:
+    """Return an experiment as one HTML document."""
+    text: str = import_module(_TOP).report_of(value, **options)
+    return text
+
+
 def mime_bundle(value: object) -> Mapping[str, object]:
     """Return the static forms of a value, by MIME type."""
     bundle: Mapping[str, object] = import_module(_TOP).value_mime_bundle(value)

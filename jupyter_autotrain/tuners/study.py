@@ -132,6 +132,10 @@ class Study:
         self._study.add_trial(trial)
         return sampler.infer_relative_search_space(self._study, trial)
 
+    def snapshot(self) -> optuna.Study:
+        """Return the study as Optuna evaluates it."""
+        return self._study
+
     def __contains__(self, number: int) -> bool:
         return number in self._positions
 

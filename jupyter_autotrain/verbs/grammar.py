@@ -75,6 +75,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
     export.add_argument("-o", "--output", metavar="FILE", help="the file to write")
     export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
+    _add_report(add("report", "write all results as one HTML file, which needs no server", about="?"))
     load = add(
         "load",
         "load a returned object; a pickle runs code as it is loaded",
@@ -112,6 +113,12 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
+
+
+def _add_report(report: _Parser) -> None:
+    report.add_argument("-o", "--output", metavar="FILE", help="the file to write")
+    report.add_argument("--by", action="append", default=[], metavar="NAME", help="mean curves of trials equal in this")
+    report.add_argument("--over", action="append", default=[], metavar="NAME", help="mean curves over this, as a seed")
 
 
 def _add_backends(backends: _Parser) -> None:

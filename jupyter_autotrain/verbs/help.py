@@ -95,10 +95,9 @@ def help_text(command: CommandContext, arguments: argparse.Namespace) -> None:
         groups = {**header.KEY_GROUPS, "of one place": schema.backend_sections}
         shown = Table(["", ""], [(f"  {title}", ", ".join(keys)) for title, keys in groups.items()]).text()
         command.write(_HELP.format(keys=shown, verbs=_list(verbs), names=_list(CELL_NAMES)))
-    elif key in verbs:
-        command.write(verbs[key].format_help())
-    elif key in CELL_NAMES:
-        command.write(f"{CELL_NAMES[key]}\n")
+    elif key in verbs or key in CELL_NAMES:  # `report` is both
+        command.write(f"{CELL_NAMES[key]}\n" if key in CELL_NAMES else "")
+        command.write(verbs[key].format_help() if key in verbs else "")
     else:
         command.write(_key_help(key, schema, [*header.known_keys(schema), *verbs, *CELL_NAMES]) + "\n")
 

@@ -1,4 +1,4 @@
-"""Verbs that give what trials left: `logs`, `pull`, `export`."""
+"""Verbs that give what trials left: `logs`, `pull`, `export`, `report`."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.backend_profiles import profile_of
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.results import write_json
+from jupyter_autotrain.views.report import html
 
 _POLL_S = 0.3
 
@@ -157,6 +158,14 @@ def export(command: CommandContext, arguments: argparse.Namespace) -> None:
     name = _written(command, experiment, arguments.output, "yaml" if arguments.yaml else "py", text)
     run = "kubectl apply -f" if arguments.yaml else "python"
     command.write(f"Wrote {name} (trial {trial.number}). Run it: {run} {name}\n")
+
+
+def report(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """Write all results of an experiment as one HTML file."""
+    experiment = command.find(arguments.experiment)
+    text = html(experiment, by=arguments.by, over=arguments.over)
+    name = _written(command, experiment, arguments.output, "html", text)
+    command.write(f"Wrote {name} ({format_bytes(len(text.encode()))}). Open it in a browser.\n")
 
 
 def _script(command: CommandContext, experiment: Experiment, trial: TrialRecord) -> str:

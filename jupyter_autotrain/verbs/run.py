@@ -35,6 +35,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "best": "results:best",
         "compare": "results:compare",
         "export": "outputs:export",
+        "report": "outputs:report",
         "load": "results:load",
         "pull": "outputs:pull",
         "why": "explain:why",

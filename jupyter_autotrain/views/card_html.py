@@ -50,13 +50,14 @@ def _chart(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) ->
     budget = _POINTS // len(curves)
     panels: list[str] = []
     for name, series in curves.items():
-        panels.append(svg.chart(name, _plot_curves(series, order, budget), len(panels) * width, width, _HEIGHT))
+        panels.append(svg.chart(name, plot_curves(series, order, budget), len(panels) * width, width, _HEIGHT))
     names = ", ".join(cut(name, 40) for name in curves)
     label = f"Curves of {names} of {len(order)} trials. {content.best()}"
     return svg.document(panels, width * len(curves), _HEIGHT, label)
 
 
-def _plot_curves(series: Mapping[int, Columns], order: Sequence[int], most_points: int) -> list[svg.PlotCurve]:
+def plot_curves(series: Mapping[int, Columns], order: Sequence[int], most_points: int) -> list[svg.PlotCurve]:
+    """Return the curves of the first 24 trials of `order`, with the first one on top."""
     shown = sampled(series, order, _CURVES, most_points)
     curves = []
     for rank, (trial, steps, values) in enumerate(shown):

@@ -1,0 +1,259 @@
+"""The results of an experiment as tables and plots: a row per trial, a column per trial, importances, a report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from jupyter_autotrain.client.experiment_files import ExperimentFiles
+from jupyter_autotrain.client.groups import Groups, Spread, Value, group, plain, spread
+from jupyter_autotrain.core import table
+from jupyter_autotrain.core.objective import Objective, pareto_front
+from jupyter_autotrain.core.records import Trials
+from jupyter_autotrain.core.tuner import Observation
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.store import Columns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SPREAD: Final = ("mean", "std", "count")
+
+
+class ExperimentResults(ExperimentFiles):
+    """Reads what the trials of one experiment have reported, as a whole."""
+
+    def objective_of(self, metric: str | None = None) -> Objective:
+        """Return the objective of this metric, the one that ranks trials without a name.
+
+        Raises:
+            AutotrainError: It has no such objective.
+        """
+        found = self.record.spec.objectives
+        for one in found:
+            if metric is None or one.metric == metric:
+                return one
+        raise AutotrainError(
+            f"{self.name} has no objective {metric!r}." if metric else f"{self.name} has no objective.",
+            f"Its objectives: {', '.join(one.metric for one in found) or 'none'}.",
+            "Name one of them." if found else "Add a header line such as: objective: maximize val_acc",
+        )
+
+    def objective_values(self, objective: Objective) -> dict[int, float]:
+        """Return the value of an objective of each trial that has one, by number."""
+        found: dict[int, float] = {}
+        for number, (_, reported) in self.store.series(self.id, objective.metric).items():
+            value = objective.value(reported)
+            if value is not None:
+                found[number] = value
+        return found
+
+    def pareto_front(self) -> Trials:
+        """Return the ended trials that no other beats in one objective without being worse in another, by number."""
+        objectives = self.record.spec.objectives
+        ended = [trial for trial in self.store.trials(self.id) if trial.state.is_final]
+        columns = [self.objective_values(objective) for objective in objectives]
+        whole: dict[int, list[float]] = {}
+        for trial in ended:
+            values = [column[trial.number] for column in columns if trial.number in column]
+            if columns and len(values) == len(columns):
+                whole[trial.number] = values
+        front = set(pareto_front(objectives, whole))
+        return Trials(trial for trial in ended if trial.number in front)
+
+    def importances(self, metric: str | None = None, evaluator: str = "ped_anova") -> dict[str, float]:
+        """Return how much each parameter matters for an objective, the greatest first; their sum is 1.
+
+        Args:
+            metric: The objective; None: the one that ranks trials.
+            evaluator: Optuna's `ped_anova`, about the best trials, or `fanova`, about all of them.
+
+        Raises:
+            AutotrainError: There are too few trials, or no such objective or evaluator.
+        """
+        from jupyter_autotrain.tuners.importances import importances  # noqa: PLC0415 - it loads Optuna
+
+        objective = self.objective_of(metric)
+        values = self.objective_values(objective)
+        trials = self.store.trials(self.id)
+        seen = [Observation(trial.number, trial.params, trial.state, values.get(trial.number)) for trial in trials]
+        return importances(self.record.spec.search, objective, seen, evaluator)
+
+    def trials_frame(self, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> pd.DataFrame:
+        """Return a row per trial; `.to_csv(...)` or `.to_parquet(...)` writes it.
+
+        The columns are state, value (of the objective), a `value_METRIC` for each further objective, a `params_NAME`
+        for each parameter, a `last_METRIC` for each metric's last value, then attempt, started, ended (UTC), took_s,
+        backend and reason.
+
+        Args:
+            by: Parameters; with them a row per group of trials that are equal in these: the mean of the values, their
+                sample deviation (std), count, min and max.
+            over: Parameters such as a seed, the only ones in which the trials of a group differ: instead of `by`.
+
+        Raises:
+            AutotrainError: pandas is not installed, or a parameter is not known.
+        """
+        pandas = _pandas()
+        trials = self.store.trials(self.id)
+        if by or over:
+            return self._grouped(self.groups(by, over), {trial.number: trial.value for trial in trials})
+        rows: list[dict[str, object]] = [
+            {"number": trial.number, "state": str(trial.state), "value": trial.value} for trial in trials
+        ]
+        for objective in self.record.spec.objectives[1:]:
+            _fill(rows, f"value_{objective.metric}", self.objective_values(objective))
+        names = dict.fromkeys(name for trial in trials for name in trial.params)
+        for name in names:
+            _fill(rows, f"params_{name}", {trial.number: plain(trial.params.get(name)) for trial in trials})
+        for name in self.store.metric_names(self.id):
+            curves = self.store.series(self.id, name)
+            _fill(rows, f"last_{name}", {number: values[-1] for number, (_, values) in curves.items()})
+        for row, trial in zip(rows, trials, strict=True):
+            row |= {"attempt": trial.attempt, "started": _time(trial.started_s), "ended": _time(trial.ended_s)}
+            row |= {"took_s": trial.took_s(), "backend": trial.backend, "reason": trial.reason}
+        frame = pandas.DataFrame(rows, columns=None if rows else ["number", "state", "value"])
+        return frame.set_index("number")
+
+    def _grouped(self, groups: Groups, values: Mapping[int, float | None]) -> pd.DataFrame:
+        pandas = _pandas()
+        rows = []
+        for key, numbers in groups.members.items():
+            found = pandas.Series([values[number] for number in numbers], dtype=float)
+            rows.append(dict(zip(groups.names, key, strict=True)) | found.agg([*_SPREAD, "min", "max"]).to_dict())
+        frame = pandas.DataFrame(rows)
+        return frame.set_index(list(groups.names)).sort_index() if groups.names else frame
+
+    def metrics_frame(
+        self, metric: str, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()
+    ) -> pd.DataFrame:
+        """Return the curves of a metric: a row per step, a column per trial; NaN where a trial has no value.
+
+        Args:
+            metric: Its name.
+            by: As that of `trials_frame`: the columns are the groups, each with its count, mean and std.
+            over: As that of `trials_frame`.
+
+        Raises:
+            AutotrainError: pandas is not installed; the metric was not reported, or a parameter is not known.
+        """
+        pandas = _pandas()
+        curves = self.curves(metric)
+        if not by and not over:
+            columns = {number: pandas.Series(values, index=steps) for number, (steps, values) in curves.items()}
+            whole = {number: one[~one.index.duplicated(keep="last")] for number, one in columns.items()}
+            return pandas.DataFrame(whole).sort_index().rename_axis(index="step", columns="trial")
+        groups = self.groups(by, over)
+        parts: dict[object, pd.DataFrame] = {}
+        for key, (steps, rows) in self.spreads(metric, groups).items():
+            frame = pandas.DataFrame(rows.T, index=steps, columns=[*_SPREAD])
+            parts[key or ("all",)] = frame.sort_index(axis=1)  # pandas wants its columns in order
+        names = [*(groups.names or ["trials"]), "statistic"]
+        joined = pandas.concat(parts, axis=1, names=names).sort_index().rename_axis(index="step")
+        with suppress(TypeError):  # values of several types have no order
+            return joined.sort_index(axis=1)
+        return joined
+
+    def spreads(self, metric: str, groups: Groups) -> dict[tuple[Value, ...], Spread]:
+        """Return the mean curve of a metric and its spread in each group that has reported it; see `groups.spread`.
+
+        Raises:
+            AutotrainError: No trial has reported it.
+        """
+        curves = self.curves(metric)
+        found: dict[tuple[Value, ...], Spread] = {}
+        for key, numbers in groups.members.items():
+            chosen = [curves[number] for number in numbers if number in curves]
+            if chosen:
+                found[key] = spread(chosen)
+        return found
+
+    def curves(self, metric: str) -> dict[int, Columns]:
+        """Return the curve of a metric of each trial that has reported it, by number: its steps and values.
+
+        Raises:
+            AutotrainError: No trial has reported it.
+        """
+        found = self.store.series(self.id, metric)
+        if not found:
+            raise AutotrainError(
+                f"{self.name} has no metric {metric!r}.",
+                f"Reported is: {', '.join(sorted(self.store.metric_names(self.id))) or 'nothing so far'}.",
+                "Name one of these.",
+            )
+        return found
+
+    def groups(self, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Groups:
+        """Return the trials that are equal in the parameters `by`, or in all others than `over`.
+
+        Raises:
+            AutotrainError: A parameter is not known.
+        """
+        return group({trial.number: trial.params for trial in self.store.trials(self.id)}, by, over)
+
+    def plot_curves(
+        self, metric: str | None = None, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()
+    ) -> object:
+        """Return a plot of a metric's curves; of groups of trials their mean, with the deviation as dashed lines.
+
+        Args:
+            metric: Its name; None: the objective's.
+            by: As that of `trials_frame`.
+            over: As that of `trials_frame`.
+        """
+        return table.plot("curves", self, metric or self.objective_of().metric, by=by, over=over)
+
+    def plot_importances(self, metric: str | None = None, evaluator: str = "ped_anova") -> object:
+        """Return a plot of `importances(metric, evaluator)`."""
+        return table.plot("importances", self, metric, evaluator)
+
+    def plot_pareto(self, x: str | None = None, y: str | None = None) -> object:
+        """Return a plot of two objectives, by default the first two, in which the Pareto front stands out."""
+        return table.plot("pareto", self, x, y)
+
+    def plot_slice(self, *names: str, metric: str | None = None) -> object:
+        """Return a plot of an objective against each of some parameters; without names against every one."""
+        return table.plot("slices", self, names, metric)
+
+    def plot_contour(self, x: str, y: str, metric: str | None = None) -> object:
+        """Return a plot of an objective over two parameters: its height between the trials is interpolated."""
+        return table.plot("contour", self, x, y, metric)
+
+    def report(self, file: str | Path, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Path:
+        """Write all results as one HTML file that needs neither a server nor a network; give its path.
+
+        Args:
+            file: Where to.
+            by: As that of `trials_frame`; curves of groups are then shown beside those of trials.
+            over: As that of `trials_frame`.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        path = Path(file)
+        path.write_text(table.report(self, by=by, over=over), encoding="utf-8")
+        return path
+
+
+def _pandas() -> Any:  # noqa: ANN401 - the module, which has no types where it is not installed
+    try:
+        import pandas  # noqa: PLC0415 - slow, and not everybody has it
+    except ImportError:
+        raise AutotrainError(
+            "A frame is a pandas.DataFrame, and pandas is not installed.",
+            "experiment.trials and experiment.series(name) need nothing more.",
+            "Install it: pip install pandas",
+        ) from None
+    return pandas
+
+
+def _fill(rows: Sequence[dict[str, object]], column: str, values: Mapping[int, object]) -> None:
+    for row in rows:
+        row[column] = values.get(row["number"])  # type: ignore[call-overload] # a number, set above
+
+
+def _time(epoch_s: float | None) -> datetime | None:
+    return None if epoch_s is None else datetime.fromtimestamp(epoch_s, UTC)
