@@ -236,6 +236,11 @@ def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
     shown.page.wait_for_function(BELOW, arg=[graph.element_handle(), devices.element_handle()])
     shown.page.wait_for_function("(el) => el.scrollWidth <= el.clientWidth + 1", arg=shown.view.element_handle())
     shown.screenshot("plan_narrow")
+    shown.page.set_viewport_size({"width": 620, "height": 1400})
+    shown.page.wait_for_function("() => document.querySelector('.at-preview').clientWidth < 510")
+    for table in shown.view.locator(".at-scroll:has(table):visible").all():
+        shown.page.wait_for_function("(el) => el.scrollWidth <= el.clientWidth + 1", arg=table.element_handle())
+    shown.screenshot("plan_very_narrow")
 
 
 def test_a_notebook_opened_without_the_kernel_that_planned_shows_the_page(lab, shown):
