@@ -1,4 +1,4 @@
-"""What changes an experiment: requests to its manager, each kept in the store until it is answered."""
+"""Changes of an experiment: requests to its manager, each kept in the store until it is answered."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ExperimentRun:
 
     @property
     def concurrency(self) -> int:
-        """How many of its trials may run at the same time."""
+        """The number of its trials that may run at the same time."""
         return self.record.spec.concurrency
 
     @property

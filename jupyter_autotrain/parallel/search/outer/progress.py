@@ -1,4 +1,4 @@
-"""How far a search is: told on the way, and ended at its deadline."""
+"""The progress of a search: told on the way, and ended at its deadline."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHOWN_EVERY_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
         phase: What is searched now.
@@ -52,7 +52,7 @@ ProgressListener: TypeAlias = Callable[[Progress], object]
 
 @dataclass
 class ProgressMonitor:
-    """What a search tells and asks on the way.
+    """The messages and questions of a search on its way.
 
     Attributes:
         clock: Monotonic seconds.
