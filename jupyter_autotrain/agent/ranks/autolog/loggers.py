@@ -1,4 +1,4 @@
-"""What a cell logs to wandb, trackio, TensorBoard and MLflow is reported too; what they get is unchanged.
+"""Loggers that a cell uses (wandb, trackio, TensorBoard, MLflow): what they get is reported too, and stays unchanged.
 
 Calls of libraries whose loops report by themselves are left out: their values would come twice, under two names.
 """
