@@ -20,7 +20,7 @@ from jupyter_autotrain.views.card_content import CardContent, without_paths
 from jupyter_autotrain.views.series import objective_first
 from jupyter_autotrain.views.summary import parameter_names
 
-EVALUATORS: Final = ("ped_anova", "fanova")
+_MOST_FOR_FANOVA: Final = 500  # trials: its time grows with their square
 _METRICS: Final = 12
 _TRIALS: Final = 1_000
 _MOST_PARAMETERS: Final = 12  # with a panel of their own
@@ -79,11 +79,13 @@ def _searched(experiment: Experiment) -> list[str]:
     names = [*spec.search][:_MOST_PARAMETERS]
     if spec.objective is None or not names:
         return []
-    parts = [_made(partial(plots.importances, experiment, None, one)) for one in EVALUATORS] if len(names) > 1 else []
-    parts.append(_made(partial(plots.slices, experiment, names, None)))
+    made: list[Callable[[], plots.Plot]] = [partial(plots.slices, experiment, names, None)]
     if len(names) > 1:
-        parts.append(_made(partial(_contour, experiment)))
-    return parts
+        made.insert(0, partial(plots.importances, experiment, None, "ped_anova"))
+        if experiment.record.ended <= _MOST_FOR_FANOVA:
+            made.insert(1, partial(plots.importances, experiment, None, "fanova"))
+        made.append(partial(_contour, experiment))
+    return [*map(_made, made)]
 
 
 def _contour(experiment: Experiment) -> plots.Plot:

@@ -159,6 +159,16 @@ LIBRARIES = {
 }
 
 
+WRITER = """\
+class SummaryWriter:
+    def __init__(self):
+        self.kept = []
+    def add_scalar(self, tag, scalar_value, global_step=None):
+        self.kept.append((tag, scalar_value, global_step))"""
+MLFLOW_DOUBLE = "logged = []\ndef log_metric(key, value, step=None):\n    logged.append((key, value, step))"
+CALLER = "def log(writer):\n    writer.add_scalar('train/loss', 9.0, 9)"
+
+
 def reported(experiment, trial):
     curves = {}
     for row in experiment.metrics():
@@ -227,6 +237,34 @@ def test_an_objective_that_a_library_may_report_is_not_refused_and_a_slip_in_a_r
         "%%autotrain --check\nautolog: false\nobjective: minimize loss\n---\nfrom sklearn import svm"
     )
     assert "calls report(...) nowhere" in "\n".join(lines)
+
+
+def test_what_is_logged_elsewhere_is_reported_unless_a_library_that_reports_by_itself_logs_it(notebook, tmp_path):
+    files = {"tensorboardX/writer.py": WRITER, "mlflow/tracking/fluent.py": MLFLOW_DOUBLE, "keras/log.py": CALLER}
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        for folder in path.relative_to(tmp_path).parents[:-1]:
+            (tmp_path / folder / "__init__.py").touch()
+    (tmp_path / "mlflow" / "__init__.py").write_text("from mlflow.tracking.fluent import log_metric")
+    cell = """\
+from tensorboardX.writer import SummaryWriter
+import keras.log, mlflow
+from mlflow.tracking.fluent import logged
+writer = SummaryWriter()
+for step in (3, 5):
+    writer.add_scalar("loss", 1 / step, global_step=step)
+    mlflow.log_metric("acc", step)
+keras.log.log(writer)
+assert writer.kept == [("loss", 1 / 3, 3), ("loss", 1 / 5, 5), ("train/loss", 9.0, 9)]
+assert logged == [("acc", 3, None), ("acc", 5, None)]"""
+    notebook.run(f"%%autotrain logged --wait\n---\n{cell}")
+    experiment = notebook.value("_")
+    assert experiment.state == "SUCCEEDED", experiment.logs(stream="stderr")
+    assert reported(experiment, 1) == {"loss": [(3, 1 / 3), (5, 1 / 5)], "acc": [(0, 3), (1, 5)]}
+    said = experiment.logs(stream="stderr")
+    assert ("tensorboard reports" in said, "mlflow reports" in said) == (True, True)
 
 
 @pytest.mark.long
