@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json, to_json
 from jupyter_autotrain.client import manager_client
@@ -13,6 +14,26 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 
 _TIMEOUT_S = 30.0
+
+
+class Changes(TypedDict, total=False):
+    """The numbers of an experiment that may change; what is None stays.
+
+    Attributes:
+        trials: How many trials in all. The new ones are those that it would have had at once.
+        concurrency: How many of them run at the same time.
+        time_s: Its budget of time, counted from its begin, or from where it was begun again.
+        failures: Its budget of failed trials.
+        priority: Its waiting trials go before those of a lower one.
+        weight: Its share beside others of its priority.
+    """
+
+    trials: int | None
+    concurrency: int | None
+    time_s: float | None
+    failures: int | None
+    priority: int | None
+    weight: float | None
 
 
 class ExperimentChanges(ExperimentFiles):
@@ -38,26 +59,15 @@ class ExperimentChanges(ExperimentFiles):
         """
         return _numbers(self._ask("resume", {}, timeout_s))
 
-    def update(
-        self,
-        *,
-        trials: int | None = None,
-        concurrency: int | None = None,
-        time_s: float | None = None,
-        failures: int | None = None,
-        timeout_s: float = _TIMEOUT_S,
-    ) -> None:
-        """Change how many trials it has, while it runs or after its end; what is None stays.
+    def update(self, timeout_s: float = _TIMEOUT_S, **changes: Unpack[Changes]) -> None:
+        """Change how many trials it has and its place in the queue, while it runs or after its end.
 
         Args:
-            trials: How many trials in all. The new ones are those that it would have had at once.
-            concurrency: How many of them run at the same time.
-            time_s: Its budget of time, counted from its begin, or from where it was begun again.
-            failures: Its budget of failed trials.
             timeout_s: The longest wait for the manager.
+            changes: What changes, see `Changes`.
         """
-        asked = {"trials": trials, "concurrency": concurrency, "time_s": time_s, "failures": failures}
-        self._ask("update", {name: value for name, value in asked.items() if value is not None}, timeout_s)
+        args = {name: value for name, value in changes.items() if value is not None}
+        self._ask("update", cast("JsonObject", args), timeout_s)
 
     def continue_from(
         self, trials: Sequence[int], params: Mapping[str, JsonValue] | None = None, timeout_s: float = _TIMEOUT_S

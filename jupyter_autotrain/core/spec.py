@@ -169,6 +169,8 @@ class ExperimentSpec:
         early_stop: Name of the early-stopping rule, or "none".
         trials: How many trials to run.
         concurrency: How many of them run at the same time.
+        priority: Waiting trials of a higher one go first.
+        weight: How much of what it wants it gets, beside others of its priority.
         launcher: What starts the workers of a trial and tells them of each other; one of `LAUNCHERS`.
         elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
         environment: The submitter's variables that trials get, as of the submission (`agent.environment`).
@@ -199,6 +201,8 @@ class ExperimentSpec:
     early_stop_options: EarlyStopOptions = field(default_factory=EarlyStopOptions)
     trials: int = 1
     concurrency: int = 1
+    priority: int = 0
+    weight: float = 1.0
     resources: Resources = field(default_factory=Resources)
     launcher: str = "env"
     elastic: bool = False

@@ -172,6 +172,7 @@ FLAGS: Sequence[Flag] = (
     Flag(("--memory",), ("resources", "memory")),
     Flag(("--concurrency", "-j"), ("concurrency",)),
     Flag(("--trials",), ("trials",)),
+    Flag(("--priority",), ("priority",)),
     Flag(("--objective",), ("objective",)),
     Flag(("--tuner",), ("tuner",)),
     Flag(("--early-stop",), ("early_stop",)),

@@ -19,11 +19,22 @@ from jupyter_autotrain.header.value_faults import keys_of
 KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "common": ("name", "objective", "search", "trials", "concurrency", "backend", "resources"),
-        "search": ("tuner", "constraints", "early_stop", "budget", "timeout", "retries", "seed", "start_from"),
+        "search": (
+            "tuner",
+            "constraints",
+            "early_stop",
+            "budget",
+            "timeout",
+            "retries",
+            "seed",
+            "start_from",
+            "priority",
+            "weight",
+        ),
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
         "several processes": ("launcher", "elastic", "parallel"),
-        "around a run": ("autolog", "on_rerun", "hooks", "notify"),
+        "around a run": ("autolog", "priority", "weight", "on_rerun", "hooks", "notify"),
     }
 )
 """The keys of the header by what they are about, those that most cells have first; sections of backends apart."""

@@ -32,7 +32,7 @@ FREE_KEYS: Final = frozenset(
     {
         "name", "objective", "constraints", "search", "early_stop", "trials", "concurrency", "resources",
         "launcher", "elastic", "timeout", "budget", "seed", "autolog", "returns", "fetch_limit", "retries",
-        "notify",
+        "notify", "priority", "weight",
     }
 )  # fmt: skip
 """Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""

@@ -39,6 +39,7 @@ from jupyter_autotrain.header.sections import (
 )
 from jupyter_autotrain.header.types import (
     AS_INTEGER,
+    AS_NUMBER,
     CellNumbers,
     Count,
     Duration,
@@ -131,6 +132,17 @@ class HeaderKeys(Section):
         default=1,
         description="How many trials run at the same time, on all backends together; `at_most` limits one of them.",
         examples=["4"],
+    )
+    priority: Annotated[int, Field(ge=-1_000_000, le=1_000_000), AS_INTEGER] = Field(
+        default=0,
+        description="Waiting trials of experiments with a higher one go first; none that runs is ended for it.",
+        examples=["10"],
+    )
+    weight: Annotated[float, Field(gt=0, le=1_000_000), AS_NUMBER] = Field(
+        default=1.0,
+        description="The share of the slots that experiments of one priority get is in proportion to how many each "
+        "could use, times this.",
+        examples=["3"],
     )
     resources: ResourcesSection = Field(
         default=ResourcesSection(), description="What one trial needs.", examples=["{gpus: 1, memory: 8GB}"]
@@ -348,6 +360,8 @@ class Header(HeaderKeys):
             early_stop_options=self.early_stop.to_options(),
             trials=self.trial_count,
             concurrency=self.concurrency,
+            priority=self.priority,
+            weight=self.weight,
             resources=Resources(
                 needs.cpus, needs.memory, needs.gpus, needs.gpu_memory, needs.nodes, self.workers_per_node
             ),

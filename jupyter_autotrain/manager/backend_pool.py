@@ -15,7 +15,8 @@ from jupyter_autotrain.manager.context import ManagerContext, Threads
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.jobs.events import Discovered, Event, Unreachable
 from jupyter_autotrain.manager.jobs.watcher import JobWatcher
-from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.queue.reservations import Reservation, ReservationTable
+from jupyter_autotrain.manager.queue.resource_request import ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.resources import ResourceAllocator, begin_move, resource_request
 from jupyter_autotrain.manager.trial_end import finish_lost, mark_lost
 
@@ -70,6 +71,7 @@ class BackendPool:
     def open(self, run: ExperimentRun) -> None:
         """Make a run's backends ready, and hold what its trials hold. A run none of whose backends works is ended."""
         choices = run.record.spec.backends
+        self._reservations.now_s = self._context.clocks.tick_s()
         for choice in choices:
             self._open(choice.profile)
         broken = [choice.profile.name for choice in choices if choice.profile.key in self._broken]
@@ -184,6 +186,7 @@ class BackendPool:
     def begin_round(self) -> None:
         """Begin a round, in which `try_allocate` is called for all waiting trials in order."""
         self._reservations.waiting.clear()
+        self._reservations.now_s = self._context.clocks.tick_s()
 
     def reserve(self, reservation: Reservation) -> None:
         """Record what an attempt has been given."""

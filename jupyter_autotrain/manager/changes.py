@@ -169,7 +169,11 @@ def _is_count(value: JsonValue) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
-def _is_duration(value: JsonValue) -> bool:
+def _is_whole(value: JsonValue) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_positive(value: JsonValue) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
@@ -178,8 +182,10 @@ _CHANGES: Final[Mapping[str, tuple[_Check, str]]] = MappingProxyType(
     {
         "trials": (_is_count, "a whole number of at least 1"),
         "concurrency": (_is_count, "a whole number of at least 1"),
-        "time_s": (_is_duration, "a number of seconds"),
+        "time_s": (_is_positive, "a number of seconds"),
         "failures": (_is_count, "a whole number of at least 1"),
+        "priority": (_is_whole, "a whole number"),
+        "weight": (_is_positive, "a number above 0"),
     }
 )
 
@@ -190,17 +196,14 @@ def _changed(spec: ExperimentSpec, args: JsonObject) -> ExperimentSpec:
     Raises:
         AutotrainError: A value is none of its kind.
     """
-    numbers: dict[str, int] = {}
-    budget = spec.budget
+    budget: dict[str, JsonValue] = {}
+    others: dict[str, JsonValue] = {}
     for name, value in args.items():
         check, expected = _CHANGES[name] if name in _CHANGES else (None, f"one of {', '.join(_CHANGES)}")
         if check is None or not check(value):
             raise AutotrainError(f"{name} is {value!r}.", f"Expected: {expected}.", "Correct it.")
-        if name in {"trials", "concurrency"}:
-            numbers[name] = int(str(value))
-        elif name == "time_s":
-            budget = replace(budget, time_s=float(str(value)))
+        if name in {"time_s", "failures"}:
+            budget[name] = value
         else:
-            budget = replace(budget, failures=int(str(value)))
-    trials = numbers.get("trials", spec.trials)
-    return replace(spec, trials=trials, concurrency=numbers.get("concurrency", spec.concurrency), budget=budget)
+            others[name] = value
+    return replace(spec, budget=replace(spec.budget, **budget), **others)  # type: ignore[arg-type]  # checked above

@@ -19,6 +19,7 @@ from jupyter_autotrain.core.text_format import count, duration
 
 _WINDOW = 20
 _RARE = 0.15
+_FEW = 3
 _UNKNOWN_RUN_S = 1.0  # any time does as long as nothing is known of any backend: it only spreads the trials
 
 
@@ -49,6 +50,13 @@ class BackendTimes:
             self.runs_s.append(run_s)
         elif state in {TrialState.FAILED, TrialState.LOST, TrialState.PREEMPTED}:
             self.failed += 1
+
+    @property
+    def longest_s(self) -> float:
+        """The longest that a trial took there from the decision to its end; infinite before three have succeeded."""
+        if len(self.runs_s) < _FEW:
+            return math.inf
+        return max(self.starts_s) + max(self.runs_s)
 
     @property
     def attempts_per_success(self) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -65,6 +66,8 @@ T = TypeVar("T")
 _FIRST_PAUSE_S = 0.05
 _MOST_PAUSE_S = 2.0
 _RETRY_S = 60.0
+_MANY = 50
+_EVERY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -169,11 +172,13 @@ class PublishedReasons:
         blocked: Why each trial is blocked, by number.
         nodes: Those that do not answer and have trials of it.
         unreachable: The trials there.
+        blocked_s: The tick at which it was last stored why trials are blocked.
     """
 
     blocked: Mapping[int, str] = field(default_factory=dict)
     nodes: list[UnreachableNode] = field(default_factory=list)
     unreachable: frozenset[int] = frozenset()
+    blocked_s: float = -math.inf
 
     @classmethod
     def stored(cls, context: ManagerContext, experiment_id: str) -> PublishedReasons:
@@ -189,10 +194,13 @@ class PublishedReasons:
         blocked: Mapping[int, str],
         nodes: list[UnreachableNode],
     ) -> None:
-        """Store what has changed."""
+        """Store what has changed; why many trials are blocked, which changes with each end, once a second."""
         if nodes != self.nodes:
             context.retry_store(context.store.set_unreachable_nodes, experiment_id, nodes)
             self.nodes = nodes
-        if blocked != self.blocked:
+        tick_s = context.clocks.tick_s()
+        is_due = len(blocked) < _MANY or tick_s - self.blocked_s >= _EVERY_S
+        if is_due and blocked != self.blocked:
+            self.blocked_s = tick_s
             context.retry_store(context.store.set_block_reasons, experiment_id, blocked)
             self.blocked = blocked

@@ -7,7 +7,8 @@ submitted, and what blocks the others is stored. Job watchers poll in threads of
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -26,6 +27,7 @@ from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
 from jupyter_autotrain.manager.hook_runner import HookRunner
 from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.jobs.watcher import JobWatcher
+from jupyter_autotrain.manager.queue.turns import Claim, in_turn
 from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.manager.search import create_trials
@@ -76,9 +78,7 @@ class Manager:
         for run in list(self.runs.values()):
             isolated(run, partial(self._end_due, run))
             isolated(run, partial(create_trials, run))
-        self._placer.begin_round()
-        for run in list(self.runs.values()):
-            isolated(run, partial(self._start_trials, run))
+        self._start_trials()
         for run in list(self.runs.values()):
             self._publish(run)
             if run.is_over:
@@ -162,36 +162,56 @@ class Manager:
         attempt.stop_asked = True
         self._watcher(run, attempt).put(attempt.trial.job_id, wire.STOP_FILE, attempt.final_state.reason.encode())
 
-    def _start_trials(self, run: ExperimentRun) -> None:
-        secrets = self._secrets.of(run.id)
+    def _start_trials(self) -> None:
+        """Go through the queue of all experiments: each trial in its turn is started, or told what it waits for."""
+        self._placer.begin_round()
+        runs = list(self.runs.values())
+        for run in runs:
+            isolated(run, partial(self._submit_placed, run))
+        for claim, number in in_turn([self._claim(run) for run in runs]):
+            run = self.runs[claim.id]
+            isolated(run, partial(self._place, run, number))
+            claim.held = len(run.attempts)
+            if refusal := self._placer.refusal(run):
+                usual = [number for number in claim.waiting if run.history.is_usual(number)]
+                run.blocked.update(dict.fromkeys(usual, refusal.sentence))
+                claim.waiting = deque(number for number in claim.waiting if not run.history.is_usual(number))
+
+    def _submit_placed(self, run: ExperimentRun) -> None:
+        """Submit what has a place and was not submitted, or not with success."""
         missing = self._secrets.block_reason(run.id, run.record.spec)
         for attempt in run.attempts.values():
             if attempt.submitted or attempt.submit_at_s > self._context.clocks.tick_s():
                 continue
             if attempt.ref or attempt.final_state or not missing:
-                self._backend_pool.submit(run, attempt, secrets)
+                self._backend_pool.submit(run, attempt, self._secrets.of(run.id))
             else:
                 run.blocked[attempt.trial.number] = missing
-        for number in run.waiting():
-            if len(run.attempts) >= run.concurrency:
-                running = count(len(run.attempts), "trial")
-                run.blocked[number] = f"waits: {running} of this experiment run, its limit (`concurrency:`)"
-            elif run.objective_check.reason:
-                run.blocked[number] = run.objective_check.block_reason()
-            elif missing:
-                run.blocked[number] = missing
-            else:
-                self._place(run, number, secrets)
 
-    def _place(self, run: ExperimentRun, number: int, secrets: Mapping[str, str]) -> None:
+    def _claim(self, run: ExperimentRun) -> Claim:
+        """Return what an experiment has and wants; what its trials beyond that wait for is noted."""
+        spec = run.record.spec
+        waiting = run.waiting()
+        held = len(run.attempts)
+        room = max(run.concurrency - held, 0)
+        reason = run.objective_check.block_reason() if run.objective_check.reason else ""
+        if reason := reason or self._secrets.block_reason(run.id, spec):
+            room = 0
+        reason = reason or f"waits: {count(held + room, 'trial')} of this experiment run, its limit (`concurrency:`)"
+        run.blocked.update(dict.fromkeys(waiting[room:], reason))
+        return Claim(run.id, spec.priority, spec.weight, held, deque(waiting[:room]))
+
+    def _place(self, run: ExperimentRun, number: int) -> None:
         """Start a waiting trial where it ends first; else note what it waits for."""
+        if run.trials[number].state is not TrialState.WAITING:
+            return
         placed = self._placer.place(run, number)
         if isinstance(placed, Placed):
             self._backend_pool.reserve(placed.reservation)
             placement = replace(placed.reservation.placement, backend=placed.choice.profile.name)
             run.change_state(number, TrialState.PREPARING, placed.reason, placement=placement)
             run.attempts[number] = attempt = Attempt(run.trial_spec(number), placement)
-            self._backend_pool.submit(run, attempt, secrets)
+            self._backend_pool.submit(run, attempt, self._secrets.of(run.id))
         elif placed.permanent:
             run.fail_waiting(number, placed.sentence)
         else:

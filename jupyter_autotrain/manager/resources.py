@@ -2,11 +2,13 @@
 
 Bookkeeping without side effects, so that each refusal can name its cause. A trial gets all of its nodes or none, so
 trials never wait for each other. The oldest that waits keeps its machines: as many nodes as it asks for, those that are
-free first, and nothing that comes later takes what it needs of them. So what is free for it only grows: no starvation.
+free first, and nothing that comes later takes what it needs of them, unless it is known to end before. So what is free
+for it only grows: no starvation. A trial goes where it leaves the least, so that large ones find whole nodes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -21,14 +23,9 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.artifact_sync import CheckpointMove, begun_anew
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.reservations import (
-    NodeAllocator,
-    Reservation,
-    ReservationTable,
-    ResourceRequest,
-    Unschedulable,
-    machine_of,
-)
+from jupyter_autotrain.manager.queue.node_allocator import NodeAllocator
+from jupyter_autotrain.manager.queue.reservations import Reservation, ReservationTable, machine_of
+from jupyter_autotrain.manager.queue.resource_request import ResourceRequest, Unschedulable
 
 
 def resource_request(run: ExperimentRun, number: int, choice: BackendChoice) -> ResourceRequest:
@@ -40,7 +37,12 @@ def resource_request(run: ExperimentRun, number: int, choice: BackendChoice) -> 
     prefer = run.history.last_on(number, choice.profile.name)
     refused = run.history.refused_by(number, choice.profile.name)
     job_id = f"{run.id}-{number}-{trial.attempt}"
-    return ResourceRequest(job_id, label, run.record.spec.resources, policy, avoid, prefer, refused)
+    spec = run.record.spec
+    takes_s = min(run.history.times(choice.profile.name).longest_s, spec.timeout_s or math.inf)
+    waited_s = run.now_s() - trial.created_s
+    return ResourceRequest(
+        job_id, label, spec.resources, policy, avoid, prefer, refused, spec.priority, takes_s, waited_s
+    )
 
 
 def kept_elsewhere(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
@@ -155,23 +157,22 @@ class ResourceAllocator:
     def _chosen(
         self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]
     ) -> list[NodePlacement]:
-        """Return the nodes that a trial gets, none where there are too few; those with the fewest trials per CPU."""
+        """Return the nodes that a trial gets, none where there are too few; those that it fills best."""
+        assert self.inventory is not None
         asked = request.resources.nodes
         granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
         others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
         if len(others) >= asked:
             granted = [placed for placed in granted if placed.node not in request.avoid]
-        granted.sort(key=lambda placed: self._rank(request, placed.node))
-        return granted[:asked] if len(granted) >= asked else []
+        if len(granted) < asked:
+            return []
+        nodes = {node.name: node for node in self.inventory.nodes}
+        granted.sort(key=lambda placed: self._rank(request, nodes[placed.node]))
+        return granted[:asked]
 
-    def _rank(self, request: ResourceRequest, node: str) -> tuple[bool, bool, float]:
+    def _rank(self, request: ResourceRequest, node: Node) -> tuple[bool, bool, float]:
         """Return the order of choices, the least first."""
-        return node in request.avoid, node not in request.prefer, self._load(node)
-
-    def _load(self, name: str) -> float:
-        assert self.inventory is not None
-        (node,) = [node for node in self.inventory.nodes if node.name == name]
-        return (len(self._node(node).allocations) + 1) / (node.cpus or 1.0)
+        return node.name in request.avoid, node.name not in request.prefer, self._node(node).spare(request)
 
     def _refuse(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> Unschedulable:
         assert self.inventory is not None

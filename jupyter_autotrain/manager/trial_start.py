@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.core.profile import BackendChoice
@@ -11,7 +11,8 @@ from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choose, estimates, explain
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.reservations import Reservation, Unschedulable
+from jupyter_autotrain.manager.queue.reservations import Reservation
+from jupyter_autotrain.manager.queue.resource_request import Unschedulable
 from jupyter_autotrain.manager.resources import kept_elsewhere, resource_request
 
 
@@ -40,7 +41,7 @@ class _Offer:
 
 @dataclass(slots=True)
 class TrialPlacer:
-    """Decides for the waiting trials of all experiments, oldest first.
+    """Decides for the waiting trials of all experiments, in their turn.
 
     Attributes:
         pool: The backends.
@@ -48,9 +49,7 @@ class TrialPlacer:
 
     pool: BackendPool
     _waiting: Counter[tuple[str, str]] = field(default_factory=Counter)  # by experiment and backend, in this round
-    _full: dict[str, Unschedulable] = field(
-        default_factory=dict
-    )  # by experiment: what its trials were told in this round
+    _full: dict[Hashable, Unschedulable] = field(default_factory=dict)  # what those alike were told in this round
 
     def begin_round(self) -> None:
         """Begin a round, in which `place` is called for all waiting trials in order."""
@@ -61,17 +60,26 @@ class TrialPlacer:
     def place(self, run: ExperimentRun, number: int) -> Placed | Unschedulable:
         """Return where a trial goes; nothing is reserved for it, but what it waits for is kept from later ones."""
         is_usual = run.history.is_usual(number)
-        if is_usual and run.id in self._full:  # nothing becomes free within a round
-            return self._full[run.id]
+        if is_usual and (refusal := self.refusal(run)):
+            return refusal
         offers = [self._offer(run, number, choice) for choice in run.record.spec.backends]
         possible = _possible(offers)
         if not possible:
-            return _joined(offers)
+            return self._keep(run, _joined(offers), is_kept=is_usual)
         if placed := _where_its_checkpoints_are(run, number, possible):
             return placed
         answer = self._where_it_ends_first(run, number, offers, possible)
-        if is_usual and isinstance(answer, Unschedulable) and not _has_reservation(offers):
-            self._full[run.id] = answer
+        if isinstance(answer, Placed):
+            return answer
+        return self._keep(run, answer, is_kept=is_usual and not _has_reservation(offers))
+
+    def refusal(self, run: ExperimentRun) -> Unschedulable | None:
+        """Return what all usual trials of an experiment are told from now on: nothing becomes free within a round."""
+        return self._full.get(_kind(run))
+
+    def _keep(self, run: ExperimentRun, answer: Unschedulable, *, is_kept: bool) -> Unschedulable:
+        if is_kept and not answer.permanent:
+            self._full[_kind(run)] = answer
         return answer
 
     def _where_it_ends_first(
@@ -117,6 +125,16 @@ class TrialPlacer:
             choice.prefer,
             self.pool.is_pending(choice),
         )
+
+
+def _kind(run: ExperimentRun) -> Hashable:
+    """Return what trials have in common that get the same answer: of one experiment, or alike at one place."""
+    spec = run.record.spec
+    choice = spec.backends[0]
+    if len(spec.backends) > 1 or choice.at_most is not None:
+        return run.id
+    longest_s = run.history.times(choice.profile.name).longest_s
+    return choice.profile.key, str(choice.options), spec.resources, spec.priority, spec.timeout_s, longest_s
 
 
 def _possible(offers: Sequence[_Offer]) -> list[_Offer]:

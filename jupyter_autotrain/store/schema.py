@@ -293,6 +293,11 @@ _SOURCES: Final = """
 ALTER TABLE trials ADD COLUMN source TEXT
 """
 
+# The changes of one trial, without going through those of all trials of its experiment.
+_CHANGES_OF_TRIALS: Final = """
+CREATE INDEX moves_by_trial ON moves (experiment, number, id)
+"""
+
 MIGRATIONS: Final[tuple[str, ...]] = (
     _FIRST,
     _LEASE,
@@ -308,4 +313,5 @@ MIGRATIONS: Final[tuple[str, ...]] = (
     _HOOK_DELIVERIES,
     _MEASUREMENTS,
     _SOURCES,
+    _CHANGES_OF_TRIALS,
 )

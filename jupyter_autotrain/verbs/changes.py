@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Mapping
-from typing import cast
+from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.core.text_format import count, trial_numbers
@@ -14,6 +14,7 @@ from jupyter_autotrain.header.document import PlainScalar, UnfitError, resolve
 from jupyter_autotrain.header.quantities import parse_duration
 from jupyter_autotrain.verbs.context import CommandContext
 
+_UPDATES: Final = ("trials", "concurrency", "failures", "priority", "weight")
 _PARAM = re.compile(r"([A-Za-z_]\w*)=(.+)", re.DOTALL)
 
 
@@ -35,15 +36,14 @@ def update(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Change the numbers of an experiment."""
     experiment = command.find(arguments.experiment)
     time_s = None if arguments.time is None else _duration(arguments.time)
-    asked = (arguments.trials, arguments.concurrency, time_s, arguments.failures)
-    if all(value is None for value in asked):
+    asked = {name: getattr(arguments, name) for name in _UPDATES}
+    if time_s is None and all(value is None for value in asked.values()):
         raise AutotrainError(
-            "%autotrain update: nothing to change.", "Expected: --trials, --concurrency, --time or --failures.",
+            "%autotrain update: nothing to change.",
+            "Expected: --trials, --concurrency, --time, --failures, --priority or --weight.",
             f"For example: %autotrain update {experiment.name} --trials 30",
-        )  # fmt: skip
-    experiment.update(
-        trials=arguments.trials, concurrency=arguments.concurrency, time_s=time_s, failures=arguments.failures
-    )
+        )
+    experiment.update(time_s=time_s, **asked)
     spec = experiment.record.spec
     command.write(f"{experiment.name}: {count(spec.trials, 'trial')}, {spec.concurrency} at the same time.\n")
 

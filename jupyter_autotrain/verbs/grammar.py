@@ -143,6 +143,8 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     update.add_argument("--concurrency", "-j", type=int, metavar="N", help="how many run at the same time")
     update.add_argument("--time", metavar="TIME", help="the budget of time, such as 2h")
     update.add_argument("--failures", type=int, metavar="N", help="the budget of failed trials")
+    update.add_argument("--priority", type=int, metavar="N", help="go before experiments of a lower one")
+    update.add_argument("--weight", type=float, metavar="SHARE", help="the share beside others of its priority")
 
 
 def _add_continue(more: argparse.ArgumentParser) -> None:

@@ -56,6 +56,8 @@ OTHER_VALUES = {
     "early_stop.options": {"n_startup_trials": 3},
     "trials": 40,
     "concurrency": 4,
+    "priority": 5,
+    "weight": 3,
     "launcher": "mpi",
     "elastic": True,
     "resources": {"gpus": 2},

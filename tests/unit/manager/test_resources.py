@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.spec import Resources
-from jupyter_autotrain.manager.reservations import Reservation, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.queue.reservations import Reservation
+from jupyter_autotrain.manager.queue.resource_request import ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.resources import ResourceAllocator
 
 GB = 1_000_000_000
@@ -127,7 +128,7 @@ def test_a_large_trial_is_not_starved_by_small_ones_behind_it():
     take(allocator, need(1, cpus=2.0))
     wait(allocator, need(2, cpus=4.0))
     behind = allocator.try_allocate(need(3, cpus=1.0))
-    assert behind.sentence == "waits for CPUs behind trial 2 of a@1, which came first"
+    assert behind.sentence == "waits for CPUs behind trial 2 of a@1, which comes first"
     assert isinstance(allocator.try_allocate(need(4)), Reservation)
 
 
@@ -159,9 +160,9 @@ def test_what_a_trial_holds_on_one_node_is_free_on_the_other():
 def test_a_trial_that_waits_for_a_node_keeps_it_from_those_behind():
     allocator = two_nodes()
     for number in (1, 2):
-        take(allocator, need(number, cpus=2.0))
+        take(allocator, need(number, cpus=3.0))
     wait(allocator, need(3, cpus=4.0))
-    assert nodes_and_gpus(take(allocator, need(5, cpus=2.0))) == [("n2", ())]
+    assert nodes_and_gpus(take(allocator, need(5, cpus=1.0))) == [("n2", ())]
     assert "behind trial 3" in allocator.try_allocate(need(4, cpus=1.0)).sentence
 
 

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
-from jupyter_autotrain.manager.reservations import Reservation, ReservationTable, ResourceRequest, Unschedulable
+from jupyter_autotrain.manager.queue.reservations import Reservation, ReservationTable
+from jupyter_autotrain.manager.queue.resource_request import ResourceRequest, Unschedulable
 from jupyter_autotrain.manager.resources import ResourceAllocator
 
 GB = 1_000_000_000

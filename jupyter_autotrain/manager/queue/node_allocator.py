@@ -1,62 +1,17 @@
-"""Reservations of machines by trials, whichever backend they came there by: one table for all backends.
-
-A machine that two profiles name, or that is this one, has one entry, so it is shared out once.
-"""
+"""What one node can give: CPUs, memory and accelerators, beside what trials hold of it and what others wait for."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.agent.sizes import format_bytes
-from jupyter_autotrain.core.inventory import Accelerator, AcceleratorPolicy, Node
-from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
+from jupyter_autotrain.core.inventory import Accelerator, Node
+from jupyter_autotrain.core.spec import NodePlacement, Resources
+from jupyter_autotrain.manager.queue.resource_request import Allocation, ResourceRequest, Unschedulable
 
-
-@dataclass(frozen=True, slots=True)
-class ResourceRequest:
-    """The resources that a trial asks for on each of its nodes.
-
-    Attributes:
-        label: Its name in messages, such as "trial 2 of mnist@1".
-        avoid: Nodes of the backend that lost an earlier attempt: the trial goes there only where no other could do.
-        prefer: Nodes that its earlier attempt ran on, where its checkpoints lie: they are taken first when free.
-        refused: Nodes that refuse it, with what they say.
-    """
-
-    job_id: str
-    label: str
-    resources: Resources
-    policy: AcceleratorPolicy
-    avoid: frozenset[str] = frozenset()
-    prefer: frozenset[str] = frozenset()
-    refused: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Allocation:
-    """The resources that a trial holds on a node: those it asked for, and the ids of its accelerators."""
-
-    request: ResourceRequest
-    accelerators: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
-    """Why a trial does not get what it asks for.
-
-    Attributes:
-        permanent: Nothing that ends could change it.
-        machines: What it waits for: trials that come later do not take it away.
-        unavailable: No node that could do answers now.
-    """
-
-    resource: str
-    sentence: str
-    permanent: bool = False
-    machines: tuple[str, ...] = ()
-    unavailable: bool = False
+_PATIENCE_S = 600.0  # a trial that has waited longer is overtaken by none
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,14 +65,53 @@ class NodeAllocator:
         if asked > free:
             who = ", ".join(f"{label} holds {_say(amount, resource)}" for label, amount in held.items())
             found = f"waits for {_say(asked, resource)}: {_say(max(free, 0), resource)} of {_say(total, resource)} free"
-            return Unschedulable(resource, f"{found}; {who}; it starts when enough of that ends")
+            behind = self._and_behind(resource, request)
+            return Unschedulable(resource, f"{found}; {who}; it starts when enough of that ends{behind}")
         return self._behind(resource, request)
 
     def _behind(self, resource: str, request: ResourceRequest) -> Unschedulable | None:
+        """Return the refusal of what would delay a trial that comes first; one that ends before that starts may go."""
+        for other in self._competing(resource, request):
+            if not self._ends_before(request, other):
+                first = _first(request, other)
+                return Unschedulable(resource, f"waits for {resource} behind {other.label}, which {first}")
+        return None
+
+    def _competing(self, resource: str, request: ResourceRequest) -> Iterator[ResourceRequest]:
+        """Yield those that come first and wait for the same."""
         for other in self.waiting:
             if self._compete(request, other) if resource == "GPUs" else _amount_of(other.resources, resource):
-                return Unschedulable(resource, f"waits for {resource} behind {other.label}, which came first")
-        return None
+                yield other
+
+    def _and_behind(self, resource: str, request: ResourceRequest) -> str:
+        """Return the end of a refusal's sentence: what comes first, if anything."""
+        for other in self._competing(resource, request):
+            return f"; {other.label} {_first(request, other)}"
+        return ""
+
+    def _ends_before(self, request: ResourceRequest, other: ResourceRequest) -> bool:
+        """Return whether a trial is known to end before one that comes first could start here (EASY backfilling)."""
+        return other.waited_s < _PATIENCE_S and request.takes_s <= self._starts_in_s(other)
+
+    def _starts_in_s(self, request: ResourceRequest) -> float:
+        """Return in how long a trial could start here; 0 where that is not known, or only other nodes keep it."""
+        left = sorted(self.allocations, key=lambda allocation: allocation.left_s)
+        for ended, allocation in enumerate(left, 1):
+            if isinstance(NodeAllocator(self.node, left[ended:]).try_allocate(request), NodePlacement):
+                return 0.0 if math.isinf(allocation.left_s) else allocation.left_s
+        return 0.0
+
+    def spare(self, request: ResourceRequest) -> float:
+        """Return how much a trial would leave of what it asks for: the less, the better it fills the node."""
+        asked = request.resources
+        if asked.gpus:
+            free = [gpu for gpu in self._eligible(request) if not self._requests_on(gpu)]
+            return len(free) - asked.gpus
+        resource = "CPUs" if asked.cpus else "memory"
+        total = self.node.cpus if asked.cpus else self.node.memory_bytes
+        if not _amount_of(asked, resource) or total is None:
+            return (len(self.allocations) + 1) / (self.node.cpus or 1.0)
+        return total - sum(_amount_of(one.request.resources, resource) for one in self.allocations)
 
     def _compete(self, request: ResourceRequest, other: ResourceRequest) -> bool:
         if not other.resources.gpus:
@@ -134,8 +128,9 @@ class NodeAllocator:
         reasons = {gpu.index: self._why_taken(gpu, request) for gpu in eligible}
         taken = {index: reason for index, reason in reasons.items() if reason}
         if count > len(eligible) - len(taken):
-            who = "; ".join(f"GPU {index} {reason}" for index, reason in taken.items())
+            who = "; ".join(_by_holder(taken))
             free = len(eligible) - len(taken)
+            who += self._and_behind("GPUs", request)
             return Unschedulable("GPUs", f"waits for {_gpus(count)}, {free} free of {len(eligible)}: {who}")
         return self._behind("GPUs", request)
 
@@ -210,72 +205,21 @@ def _say(amount: float, resource: str) -> str:
     return f"{amount:g} CPU" if amount == 1 else f"{amount:g} CPUs"
 
 
+def _first(request: ResourceRequest, other: ResourceRequest) -> str:
+    return "comes first" + (f" by its priority of {other.priority}" if other.priority > request.priority else "")
+
+
+def _by_holder(taken: Mapping[int, str]) -> list[str]:
+    """Return why accelerators are taken, those that are so for the same reason together."""
+    groups: dict[str, list[str]] = {}
+    for index, reason in taken.items():
+        groups.setdefault(reason, []).append(str(index))
+    return [f"{_named(indices)} {reason}" for reason, indices in groups.items()]
+
+
+def _named(indices: Sequence[str]) -> str:
+    return f"GPU {indices[0]}" if len(indices) == 1 else f"each of GPUs {', '.join(indices)}"
+
+
 def _gpus(count: int) -> str:
     return f"{count} GPU" if count == 1 else f"{count} GPUs"
-
-
-@dataclass(frozen=True, slots=True)
-class Reservation:
-    """The resources that a trial holds; `backend` is the key of its profile."""
-
-    request: ResourceRequest
-    placement: Placement = Placement()  # noqa: RUF009 - frozen
-    backend: str = ""
-
-
-@dataclass(slots=True)
-class ReservationTable:
-    """The reservations of all trials.
-
-    Attributes:
-        jobs: By job id.
-        waiting: By machine: the trials that wait for it in this round, oldest first.
-    """
-
-    jobs: dict[str, Reservation] = field(default_factory=dict)
-    waiting: dict[str, list[ResourceRequest]] = field(default_factory=dict)
-    _by_machine: dict[str, dict[str, Allocation]] = field(default_factory=dict)
-
-    def reserve(self, reservation: Reservation) -> None:
-        """Record what a trial has been given."""
-        job_id = reservation.request.job_id
-        self.jobs[job_id] = reservation
-        for placed in reservation.placement.nodes or (NodePlacement(""),):
-            held = self._by_machine.setdefault(_machine_of(reservation.backend, placed), {})
-            held[job_id] = Allocation(reservation.request, placed.accelerators)
-
-    def release(self, job_id: str) -> None:
-        """Release what a job held, if anything."""
-        self.jobs.pop(job_id, None)
-        for held in self._by_machine.values():
-            held.pop(job_id, None)
-
-    def on(self, backend: str, node: Node) -> list[Allocation]:
-        """Return what trials hold of a node of a backend."""
-        # Also what was kept when its machine, or its name, was not known.
-        names = (machine_of(backend, node), _local_name(backend, node.name), _local_name(backend, ""))
-        found: dict[str, Allocation] = {}
-        for name in names:
-            found |= self._by_machine.get(name, {})
-        return list(found.values())
-
-    def through(self, backend: str) -> list[Allocation]:
-        """Return what trials hold that came by a backend.
-
-        A backend with a single node counts also what it had under another name.
-        """
-        held = [one for one in self.jobs.values() if one.backend == backend]
-        return [Allocation(one.request, one.placement.accelerators) for one in held]
-
-
-def machine_of(backend: str, node: Node) -> str:
-    """Return the name under which a node is shared out; one whose machine is not known is a machine of its own."""
-    return node.machine_id or _local_name(backend, node.name)
-
-
-def _machine_of(backend: str, placed: NodePlacement) -> str:
-    return placed.machine_id or _local_name(backend, placed.node)
-
-
-def _local_name(backend: str, node: str) -> str:
-    return f"{backend}/{node}"

@@ -1,0 +1,1 @@
+"""The one queue of a home: whose turn it is, and what nodes can give to whom."""
