@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from jupyter_autotrain.header.aliases import Flags
 from jupyter_autotrain.header.backend_models import profiles_schema
-from jupyter_autotrain.header.backend_sections import with_backend_types
 from jupyter_autotrain.header.cell import ParsedCell, cell_faults, explain, from_mapping, parse_cell
 from jupyter_autotrain.header.completions import MAGIC, Completions, completions
 from jupyter_autotrain.header.config_sources import HeaderContext
-from jupyter_autotrain.header.help import KEY_GROUPS, help_text, json_schema, known_keys
+from jupyter_autotrain.header.help import KEY_GROUPS, help_text, json_schema, known_keys, with_backend_types
 from jupyter_autotrain.header.schema import Header
 
 __all__ = [

@@ -8,11 +8,17 @@ from dataclasses import dataclass, field
 from itertools import chain, product
 
 from jupyter_autotrain.core.text_format import cut
-from jupyter_autotrain.header import backend_sections
 from jupyter_autotrain.header.aliases import FLAGS, Flag, flag_of
 from jupyter_autotrain.header.distributions import PARAMETERS
 from jupyter_autotrain.header.document import LIMIT_BYTES, dotted
-from jupyter_autotrain.header.help import distribution_form, field_of, options_of
+from jupyter_autotrain.header.help import (
+    backend_keys,
+    backend_values,
+    described_keys,
+    distribution_form,
+    field_of,
+    options_of,
+)
 from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.header.value_faults import keys_of
 
@@ -152,7 +158,7 @@ def _in_header(rows: Sequence[str], cell: _CompletionInput) -> tuple[str, Mappin
     if opened == "[" or (not match and tail.lstrip().startswith("- ")):
         return word, _values(".".join(path), cell)
     if path[:1] == ["backend"]:
-        return word, _as_keys(backend_sections.keys(path, rows, cell.schema))
+        return word, _as_keys(backend_keys(path, rows, cell.schema))
     return word, _keys(path, cell)
 
 
@@ -204,7 +210,7 @@ def _keys(path: list[str], cell: _CompletionInput) -> dict[str, str]:
     if path[:1] == ["search"]:
         distributions = {name: distribution_form(name) for name in PARAMETERS}
         return _as_keys({**distributions, **dict.fromkeys(("_type", "_value", "_name"), "As in NNI")})
-    return _as_keys(backend_sections.described(keys_of(path, cell.schema)))
+    return _as_keys(described_keys(keys_of(path, cell.schema)))
 
 
 def _as_keys(described: Mapping[str, str]) -> dict[str, str]:
@@ -224,7 +230,7 @@ def _value_at(path: list[str], tail: str, cell: _CompletionInput) -> tuple[str, 
 
 def _values(key: str, cell: _CompletionInput) -> dict[str, str]:
     if key.partition(".")[0] == "backend":
-        return _undescribed(backend_sections.values(key, cell.backends, cell.schema))
+        return _undescribed(backend_values(key, cell.backends, cell.schema))
     if key == "objective":
         texts = ["maximize ", "minimize "]
         for goal, metric in product(("maximize", "minimize"), _metrics(cell.text)):
