@@ -91,7 +91,7 @@ def check_used(plan: Plan, header: Header, names: Mapping[str, object], captured
 
     Raises:
         AutotrainError: It is not clear which plan that is.
-        PlanError: The plan has choices that are not executed.
+        PlanError: The plan has choices that are not executed, or the cell runs stages in a loop.
     """
     section = header.parallel
     if section is None or section.workers is None or all(entry.name != NAME for entry in captured.captured):
@@ -102,7 +102,9 @@ def check_used(plan: Plan, header: Header, names: Mapping[str, object], captured
             "One plan of that name.",
             f"Write `parallel: {{workers: {section.workers}}}` to run the notebook's, or `del plan`.",
         )
-    plan.recipe()
+    recipe = plan.recipe()
+    if f"{NAME}.apply(" in captured.script:
+        recipe.check_loop()
     return True
 
 

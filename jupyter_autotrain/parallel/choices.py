@@ -15,6 +15,7 @@ from typing import Final
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
+from jupyter_autotrain.parallel.pipeline_axis import why_not_staged
 from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
 
 BATCH_STATISTICS: Final = ("batch_norm", "native_batch_norm", "_batch_norm_with_update")
@@ -100,8 +101,16 @@ def _idle_axis(graph: OpGraph, decision: Decision) -> str:
     return f"the same work on all ranks of the axis {' and '.join(axes)}" if axes else ""
 
 
-def _stages(_graph: OpGraph, decision: Decision) -> str:
-    return f"{len(decision.stages)} pipeline stages" if len(decision.stages) > 1 else ""
+def _stages(graph: OpGraph, decision: Decision) -> str:
+    stages = len(decision.stages)
+    return f"{stages} pipeline stages" if stages > 1 and not why_not_staged(graph, decision) else ""
+
+
+def _odd_stages(graph: OpGraph, decision: Decision) -> str:
+    """Return why pipeline stages are not executed."""
+    reason = "batch statistics are of whole batches" if any(map(is_batch_norm, graph.ops)) else ""
+    reason = why_not_staged(graph, decision) or reason
+    return f"{len(decision.stages)} pipeline stages, where {reason}" if reason and len(decision.stages) > 1 else ""
 
 
 def _schedule(schedule: Schedule, _graph: OpGraph, decision: Decision) -> str:
@@ -189,10 +198,11 @@ CHOICES: Final = (
     Choice("sequence axis", _EXPORTED, partial(_axis, LoopRole.SEQUENCE, "positions split")),
     Choice("spatial axis", _EXPORTED, partial(_axis, LoopRole.SPATIAL, "height or width split")),
     Choice("expert axis", _EXPORTED, partial(_axis, LoopRole.EXPERT, "experts split")),
-    Choice("pipeline stages", _EXPORTED, _stages),
-    Choice("GPipe", _EXPORTED, partial(_schedule, Schedule.GPIPE)),
-    Choice("1F1B", _EXPORTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
-    Choice("interleaved 1F1B", _EXPORTED, partial(_schedule, Schedule.INTERLEAVED)),
+    Choice("pipeline of equal stages", _EXECUTED, _stages),
+    Choice("GPipe", _EXECUTED, partial(_schedule, Schedule.GPIPE)),
+    Choice("1F1B", _EXECUTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
+    Choice("interleaved 1F1B", _EXECUTED, partial(_schedule, Schedule.INTERLEAVED)),
+    Choice("pipeline stages used otherwise", _EXPORTED, _odd_stages),
     Choice(
         "optimizer on the host",
         _EXPORTED,

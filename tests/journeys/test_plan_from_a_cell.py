@@ -157,9 +157,9 @@ def test_a_number_of_workers_alone_needs_a_plan_in_the_notebook(with_model):
 
 def test_a_plan_that_is_not_executed_is_refused_before_anything_is_sent(with_model, home):
     before = len(list(experiments(home=home)))
-    header = "{workers: 2, mesh: {pp: 2}, model: net, inputs: 'batches[0]'}"
+    header = "{workers: 4, mesh: {pp: 4}, model: net, inputs: 'batches[0]'}"
     text = "\n".join(with_model.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
-    assert "The plan has what is not executed: 2 pipeline stages" in text
+    assert "The plan has what is not executed: 4 pipeline stages" in text
     assert len(list(experiments(home=home))) == before
 
 

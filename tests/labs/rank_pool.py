@@ -7,6 +7,7 @@ fails in one rank fails whole: the others are ended, and the next run starts new
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import pickle
 import subprocess
@@ -155,6 +156,7 @@ def _answer(run: Run) -> tuple[bool, Any]:
         if run.count > 1:
             distributed.barrier()  # a rank that left at once would cut those that still connect
             distributed.destroy_process_group()
+            gc.collect()  # what a later run forks cannot end the threads of this group
     except Exception:  # noqa: BLE001 - the pool ends all ranks and says it
         return False, traceback.format_exc(limit=-6)
     return True, value

@@ -30,17 +30,17 @@ CASES = {
 INSTANT = {"search": "recursive_programming"}
 
 
-def marked(support, prefix):
+def marked(support, prefixes):
     """The table of choices with other support of some rows."""
     return tuple(
-        replace(choice, support=support) if choice.name.startswith(prefix) else choice for choice in choices.CHOICES
+        replace(choice, support=support) if choice.name.startswith(prefixes) else choice for choice in choices.CHOICES
     )
 
 
 @pytest.fixture
 def data_axes_alone(monkeypatch):
-    """As if no tensor axis ran."""
-    monkeypatch.setattr(choices, "CHOICES", marked(Support.EXPORTED, "tensor axis"))
+    """As if neither a tensor axis nor stages ran."""
+    monkeypatch.setattr(choices, "CHOICES", marked(Support.EXPORTED, ("tensor axis", "pipeline")))
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -115,7 +115,7 @@ def test_where_nothing_that_runs_fits_the_plan_says_so_with_what_would_and_is_ex
 
 
 def test_what_is_asked_for_is_shown_with_the_word():
-    asked = plan(GPT, None, "8xA100", pins=Megatron(pipeline=2, microbatches=2), **INSTANT)
+    asked = plan(GPT, None, "8xA100", pins=Megatron(tensor=2, pipeline=2, microbatches=2), **INSTANT)
     assert "pipeline 2" in asked.solution.name
     rows = {row["name"]: row["what"] for row in asked.view()["candidates"]}
     assert rows["found"].endswith(", exported only")

@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 
 from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.cost.memory import Schedule
 from jupyter_autotrain.parallel.plan import Megatron
 from tests.parallel import training
 
@@ -51,8 +52,50 @@ TENSOR_ROWS = {
 }
 
 
+PIPELINE_ROWS = {
+    "GPipe": ({"pipeline": 2, "microbatches": 2}, Schedule.GPIPE),
+    "1F1B": ({"pipeline": 2, "microbatches": 4}, None),
+    "1F1B, fewer microbatches than stages": ({"pipeline": 2, "microbatches": 1}, None),
+    "1F1B, recomputed": ({"pipeline": 2, "microbatches": 4, "recompute": "full"}, None),
+    "interleaved": ({"pipeline": 2, "microbatches": 4, "interleaved": True}, None),
+    "1F1B of 4": ({"pipeline": 4, "microbatches": 8}, None),
+    "1F1B, DDP": ({"pipeline": 2, "data": 2, "microbatches": 4, "zero": 0}, None),
+    "1F1B, ZeRO-1": ({"pipeline": 2, "data": 2, "microbatches": 2, "zero": 1}, None),
+    "1F1B, FSDP": ({"pipeline": 2, "data": 2, "microbatches": 4, "zero": 3}, None),
+    "interleaved, FSDP": ({"pipeline": 2, "data": 2, "microbatches": 2, "zero": 3, "interleaved": True}, None),
+    "GPipe, FSDP, recomputed": (
+        {"pipeline": 2, "data": 2, "microbatches": 2, "zero": 3, "recompute": "full"},
+        Schedule.GPIPE,
+    ),
+}
+
+
+def ranks_of(row):
+    """Processes of a row with pipeline stages."""
+    degrees, _ = PIPELINE_ROWS[row]
+    return degrees["pipeline"] * degrees.get("data", 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Stages(Megatron):
+    """Stages as Megatron has them, under any schedule."""
+
+    schedule: Schedule | None = None
+
+    def pins(self, traced, fused, cluster):
+        found = Megatron.pins(self, traced, fused, cluster)
+        return replace(found, schedule=self.schedule or found.schedule)
+
+
+@cache
+def staged(model, row):
+    degrees, schedule = PIPELINE_ROWS[row]
+    words = {"search": "recursive_programming", "pins": Stages(**degrees, schedule=schedule)}
+    return api.plan(training.network(model), training.example(model), f"{ranks_of(row)}xA100", **words)
+
+
 def tensor_planned(model, row, count):
-    network = training.TENSOR_MODELS[model]()
+    network = training.network(model)
     words = {"search": "recursive_programming", "pins": TENSOR_ROWS[row]}
     return api.plan(network, training.example(model), f"{count}xA100", **words)
 
@@ -62,7 +105,7 @@ def planned(model, row, count):
     if row in TENSOR_ROWS:
         return tensor_planned(model, row, count)
     pins = ROWS[row] if model != "cnn" else {"zero": ROWS[row]["zero"]}
-    network = training.MODELS[model]()
+    network = training.network(model)
     words = {"mode": "data_parallel", "search": "recursive_programming"}
     return api.plan(network, training.example(model), f"{count}xA100", pins=pins, **words)
 

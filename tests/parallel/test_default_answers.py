@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 
 from jupyter_autotrain.parallel import api
 from tests.matrices import long_besides
-from tests.parallel import training
+from tests.parallel import staging, training
 
 COUNTS = (2, 3, 4)
 BATCHES = {2: 16, 3: 12, 4: 16}
@@ -60,5 +60,6 @@ def test_a_default_answer_trains_as_one_process(ranks, case):
     processes = plan.cluster.devices
     parts = processes if model == "cnn" else 1  # batch statistics are of each rank's own samples
     alone = ranks.run(1, training.train, model=model, statistics_over=parts)[0]
-    found = ranks.run(processes, training.train, model=model, plan=plan.to_json())[0]
+    loop = staging.train if len(plan.decision.stages) > 1 else training.train
+    found = ranks.run(processes, loop, model=model, plan=plan.to_json())[0]
     assert found.losses == pytest.approx(alone.losses, abs=LOSS)

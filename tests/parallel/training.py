@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from random import Random
 
 import torch
 from torch import nn
@@ -70,10 +72,10 @@ class Block(nn.Module):
 
 
 class Blocks(nn.Module):
-    def __init__(self):
+    def __init__(self, layers=2):
         super().__init__()
         self.embedding = nn.Embedding(96, 32)
-        self.layers = nn.ModuleList(Block() for _ in range(2))
+        self.layers = nn.ModuleList(Block() for _ in range(layers))
         self.head = nn.Linear(32, 96)
 
     def forward(self, input_ids, labels):
@@ -83,31 +85,34 @@ class Blocks(nn.Module):
         return nn.functional.cross_entropy(self.head(x).flatten(0, 1), labels.flatten())
 
 
-def gpt2():
+def gpt2(layers=2):
     import transformers
 
     quiet = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}
-    sizes = {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": LENGTH}
+    sizes = {"n_layer": layers, "n_embd": 32, "n_head": 4, "n_positions": LENGTH}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **quiet))
 
 
-def llama():
+def llama(layers=2):
     import transformers
 
-    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, **WORDS, num_key_value_heads=2))
+    sizes = {**SIZES, **WORDS, "num_key_value_heads": 2, "num_hidden_layers": layers}
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
 
 
-def bert():
+def bert(layers=2):
     import transformers
 
-    config = transformers.BertConfig(**SIZES, **NO_DROPOUT, vocab_size=96, max_position_embeddings=LENGTH)
+    sizes = {**SIZES, "num_hidden_layers": layers}
+    config = transformers.BertConfig(**sizes, **NO_DROPOUT, vocab_size=96, max_position_embeddings=LENGTH)
     return transformers.BertForMaskedLM(config)
 
 
-def vit():
+def vit(layers=2):
     import transformers
 
-    config = transformers.ViTConfig(**SIZES, **NO_DROPOUT, image_size=16, patch_size=8, num_labels=CLASSES)
+    sizes = {**SIZES, "num_hidden_layers": layers}
+    config = transformers.ViTConfig(**sizes, **NO_DROPOUT, image_size=16, patch_size=8, num_labels=CLASSES)
     return transformers.ViTForImageClassification(config)
 
 
@@ -130,6 +135,35 @@ def mixtral():
 
 MODELS = {"mlp": Mlp, "cnn": Cnn, "gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
 TENSOR_MODELS = {**MODELS, "blocks": Blocks, "t5": t5, "mixtral": mixtral}
+DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt2, llama, bert, vit, Blocks)}
+
+
+def network(model):
+    """A model by its name; "random 7" is drawn by that number."""
+    if model.startswith("random "):
+        return drawn(int(model.removeprefix("random ")))
+    return {**TENSOR_MODELS, **DEEP_MODELS}[model]()
+
+
+def drawn(number):
+    """A small causal model of drawn kind and sizes."""
+    import transformers
+
+    draw = Random(number)
+    heads = draw.choice([1, 2, 4])
+    width = heads * draw.choice([8, 16])
+    layers = draw.choice([4, 8])
+    tied = draw.random() < 0.5
+    if draw.random() < 0.4:
+        sizes = {"n_layer": layers, "n_embd": width, "n_head": heads, "n_positions": draw.choice([LENGTH, 32])}
+        quiet = {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0, "tie_word_embeddings": tied}
+        return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **quiet))
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, **WORDS}
+    sizes |= {"intermediate_size": draw.choice([24, 64]), "num_key_value_heads": draw.choice([1, heads])}
+    kinds = ((transformers.LlamaConfig, transformers.LlamaForCausalLM),)
+    kinds += ((transformers.Qwen2Config, transformers.Qwen2ForCausalLM),)
+    config, kind = draw.choice(kinds)
+    return kind(config(**sizes, tie_word_embeddings=tied))
 
 
 class Samples(Dataset):
@@ -147,7 +181,7 @@ class Samples(Dataset):
             return {"x": torch.randn(24, generator=made), "y": label}
         if self.model == "cnn":
             return {"x": torch.randn(3, 8, 8, generator=made), "y": label}
-        if self.model == "vit":
+        if self.model.startswith("vit"):
             return {"pixel_values": torch.randn(3, 16, 16, generator=made), "labels": label}
         ids = torch.randint(3, 96, (LENGTH,), generator=made)
         return {"input_ids": ids, "labels": ids}
@@ -189,7 +223,7 @@ class Loop:
 
     def __init__(self, model, plan=None, *, max_norm=None, replicas=1, statistics_over=1, seed=0, compiled=False):
         torch.manual_seed(seed)
-        self.net = TENSOR_MODELS[model]().train()
+        self.net = network(model).train()
         self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=1e-3)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (1 + step))
         shuffled = torch.Generator().manual_seed(seed + 1)

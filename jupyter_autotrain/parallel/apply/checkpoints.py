@@ -29,6 +29,7 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.apply.ranks import random_state, set_random_state
 from jupyter_autotrain.parallel.apply.stepping import Stepper
 
 KEPT: Final = 2
@@ -56,7 +57,9 @@ class TrainingState:
         self._schedulers = list(schedulers)
         self._stepper = Stepper.of(optimizer)
         masters = self._stepper.masters if self._stepper else {}
-        self._weights = {name: masters.get(weight, weight) for name, weight in model.named_parameters()}
+        names = self._stepper.exchanged.names if self._stepper else {}
+        weights = {names.get(name, name): weight for name, weight in model.named_parameters()}
+        self._weights = {name: masters.get(weight, weight) for name, weight in weights.items()}
 
     def save(self, folder: Path, step: int) -> None:
         """Write a checkpoint.
@@ -110,7 +113,7 @@ class TrainingState:
         place = getattr(self._loader, "place", None)
         schedulers = [scheduler.state_dict() for scheduler in self._schedulers]
         held[_TRAINING] = {"groups": groups, "schedulers": schedulers, "place": place}
-        held[f"{_RANDOM}{_rank()}"] = _random_state()
+        held[f"{_RANDOM}{_rank()}"] = random_state()
         return held
 
     def _targets(self, there: dict[str, Any]) -> dict[str, Any]:
@@ -126,7 +129,8 @@ class TrainingState:
         """Give model, optimizer, schedulers, loader and generators what was loaded."""
         state = {key.removeprefix(_MODEL): value for key, value in loaded.items() if key.startswith(_MODEL)}
         here = self._model_state()
-        self._model.load_state_dict({name: _spread_as(here[name], value) for name, value in state.items()})
+        known = self._model.state_dict().keys()  # a tied weight may have another name in the whole model
+        self._model.load_state_dict({name: _spread_as(here[name], state[name]) for name in state.keys() & known})
         for name, key, full in _state_keys(loaded):
             weight = self._weights[name]
             self._optimizer.state[weight][key] = _spread_as(weight, loaded[full])
@@ -139,7 +143,7 @@ class TrainingState:
             self._loader.place = training["place"]
         random = loaded.get(f"{_RANDOM}{_rank()}")
         if random is not None:
-            _set_random_state(random)
+            set_random_state(random)
 
 
 def _options(group: dict[str, Any]) -> dict[str, Any]:
@@ -185,17 +189,6 @@ def _spread_as(here: Any, loaded: Any) -> Any:  # noqa: ANN401 - as above
     if not _is_interleaved(here) or not isinstance(loaded, torch.Tensor) or loaded.shape != here.shape:
         return loaded
     return distribute_tensor(loaded, here.device_mesh, here.placements, src_data_rank=None)
-
-
-def _random_state() -> dict[str, Any]:
-    cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
-    return {"cpu": torch.get_rng_state(), "cuda": cuda}
-
-
-def _set_random_state(state: dict[str, Any]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if state["cuda"] is not None and torch.cuda.is_available():
-        torch.cuda.set_rng_state(state["cuda"])
 
 
 def _rank() -> int:

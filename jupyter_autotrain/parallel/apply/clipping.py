@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from math import prod
 
 import torch
@@ -12,15 +12,27 @@ from torch.distributed.tensor import DTensor
 _LEAST = 1e-6  # as in torch.nn.utils.clip_grad_norm_: no division by zero
 
 
-def clip(weights: Iterable[nn.Parameter], max_norm: float) -> None:
-    """Scale gradients in place so that their common norm is at most `max_norm`; one collective."""
-    gradients = [weight.grad for weight in weights if weight.grad is not None]
-    if not gradients:
-        return
-    ranks = distributed.get_world_size() if distributed.is_initialized() else 1
-    squares = [local(gradient).float().square().sum() * (_shards(gradient) / ranks) for gradient in gradients]
-    total = torch.stack(squares).sum()
-    if ranks > 1:
+def clip(
+    weights: Iterable[nn.Parameter], max_norm: float, *, stages: int = 1, tied: Set[nn.Parameter] = frozenset()
+) -> None:
+    """Scale gradients in place so that their common norm is at most `max_norm`; one collective.
+
+    Args:
+        weights: Those of this rank.
+        max_norm: Norm of the gradients of all ranks.
+        stages: Pipeline stages, each with weights of its own.
+        tied: Weights that two stages have a copy of each.
+    """
+    world = distributed.get_world_size() if distributed.is_initialized() else 1
+    gradients: list[torch.Tensor] = []
+    squares = [torch.zeros(())]
+    for weight in weights:
+        if weight.grad is not None:
+            copies = world / stages / _shards(weight.grad) * (2 if weight in tied else 1)
+            squares.append(local(weight.grad).float().square().sum() / copies)
+            gradients.append(weight.grad)
+    total = torch.stack([square.to(squares[-1].device) for square in squares]).sum()
+    if world > 1:
         distributed.all_reduce(total)
     factor = (max_norm / (total.sqrt() + _LEAST)).clamp(max=1.0)
     for gradient in gradients:

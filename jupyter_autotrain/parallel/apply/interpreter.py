@@ -1,8 +1,8 @@
 """Runs a recipe: the user's model, optimizer and loader, made to train as the plan says.
 
-`apply` is the entry point. In order: the ranks meet; the loader is cut; layers that recompute are marked; layers are
-shared by ranks of a tensor axis and weights are spread; the optimizer follows them. What a reader must know is said
-once, by rank 0.
+`apply` is the entry point for loops, `parallelize` for steps on whole batches, as pipelines need them. In order: the
+ranks meet; the loader is cut; layers that recompute are marked; layers are shared by ranks of a tensor axis, or cut
+into stages, and weights are spread; the optimizer follows them. What a reader must know is said once, by rank 0.
 """
 
 from __future__ import annotations
@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from torch import nn
+from torch import distributed, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
+from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply import pretrained
 from jupyter_autotrain.parallel.apply.checkpoints import TrainingState
 from jupyter_autotrain.parallel.apply.loading import rank_loader
@@ -29,9 +30,11 @@ from jupyter_autotrain.parallel.apply.stepping import (
     Stepper,
     check_owned,
     check_schedulers,
+    drop,
     follow,
     use_single_kernels,
 )
+from jupyter_autotrain.parallel.apply.training import LossFunction, Training
 
 
 def apply(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what their steps need
@@ -50,23 +53,16 @@ def apply(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what
     recipe has ranks.
 
     Raises:
-        PlanError: The processes, the optimizer or the loader do not fit the plan.
+        PlanError: The processes, the optimizer or the loader do not fit the plan, or it has pipeline stages.
     """
+    recipe.check_loop()
     schedulers = list(schedulers)
     check_owned(model, optimizer)
     check_schedulers(optimizer, schedulers, recipe.microbatches)
     ranks = meet(recipe)
     cut, uneven = rank_loader(loader, recipe, ranks)
-    model, statistics = share_batch_statistics(model, ranks)
-    recompute_layers(model, recipe)
-    model.to(ranks.device)
-    before = dict(model.named_parameters())
-    exchanged = spread(model, recipe, ranks)
-    now = dict(model.named_parameters())
-    follow(optimizer, {before[name]: now[name] for name in before})
-    use_single_kernels(optimizer)
-    masters = Masters(optimizer) if recipe.compute and not exchanged.groups else None
-    Stepper(optimizer, exchanged, recipe.microbatches, max_norm, masters).install(schedulers)
+    model, stepper, statistics = _prepared(recipe, model, optimizer, ranks, recipe.microbatches, max_norm)
+    stepper.install(schedulers)
     if recipe.microbatches > 1:
         model.zero_grad = optimizer.zero_grad  # type: ignore[method-assign] # both are used, and neither may forget too early
     if tell and ranks.count == recipe.ranks:
@@ -74,6 +70,57 @@ def apply(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what
     own_random_numbers(ranks)
     _say(ranks, statistics, uneven)
     return model, optimizer, cut
+
+
+def parallelize(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what their steps need
+    recipe: Recipe,
+    model: nn.Module,
+    loss_fn: LossFunction | None,
+    optimizer: Optimizer,
+    *,
+    schedulers: Iterable[LRScheduler] = (),
+    max_norm: float | None = None,
+    tell: Tell | None = None,
+) -> Training:
+    """Return the model and its optimizer as steps on whole batches; both are changed in place.
+
+    Raises:
+        PlanError: The processes, the model or the optimizer do not fit the plan.
+    """
+    check_owned(model, optimizer)
+    ranks = meet(recipe)
+    _check_sends(recipe, ranks)
+    model, stepper, statistics = _prepared(recipe, model, optimizer, ranks, 1, max_norm)
+    stepper.install(())
+    if tell and ranks.count == recipe.ranks:
+        StepClock(model, optimizer, ranks, tell)
+    _say(ranks, statistics)
+    return Training(recipe, model, loss_fn, optimizer, ranks, stepper.exchanged, list(schedulers))
+
+
+def _check_sends(recipe: Recipe, ranks: Ranks) -> None:
+    if recipe.pipeline and not ranks.are_alone and distributed.get_backend() == "fake":
+        raise PlanError(
+            "A rehearsal sends nothing, and pipeline stages compute on what they are sent.",
+            "Plans without pipeline stages.",
+            "Run a few steps on as many processes: resources: {workers_per_node: N}.",
+        )
+
+
+def _prepared(
+    recipe: Recipe, model: nn.Module, optimizer: Optimizer, ranks: Ranks, microbatches: int, max_norm: float | None
+) -> tuple[nn.Module, Stepper, str]:
+    """Return the model as this rank has it, the steps of its optimizer, and what is to be said of its statistics."""
+    model, statistics = share_batch_statistics(model, ranks)
+    recompute_layers(model, recipe)
+    before = dict(model.named_parameters())
+    exchanged = spread(model, recipe, ranks)
+    now = {exchanged.names.get(name, name): weight for name, weight in model.named_parameters()}
+    follow(optimizer, {weight: now[name] for name, weight in before.items() if name in now})
+    drop(optimizer, {weight for name, weight in before.items() if name not in now})
+    use_single_kernels(optimizer)
+    masters = Masters(optimizer) if recipe.compute and not exchanged.groups else None
+    return model, Stepper(optimizer, exchanged, microbatches, max_norm, masters), statistics
 
 
 def save(state: tuple[nn.Module, Optimizer, Any], schedulers: Iterable[LRScheduler], folder: str, step: int) -> None:

@@ -149,13 +149,23 @@ class RankLoader:
         return tuple(generator.get_state() for generator in self._generators())
 
 
+def cut_of(recipe: Recipe, ranks: Ranks) -> Cut:
+    """Return how a rank cuts batches."""
+    return Cut(ranks.sample_rank, ranks.samples, recipe.microbatches)
+
+
+def microbatches_of(batch: Any, recipe: Recipe, ranks: Ranks) -> list[Any]:  # noqa: ANN401 - whatever the user has
+    """Return a rank's microbatches of a whole batch, on its device."""
+    return [_moved(part, ranks.device) for part in _parts(batch, cut_of(recipe, ranks))]
+
+
 def rank_loader(loader: Any, recipe: Recipe, ranks: Ranks) -> tuple[Any, str]:  # noqa: ANN401 - any iterable of batches
     """Return the loader of a rank, and what a reader must know of its last batch.
 
     Raises:
         PlanError: Its batches cannot be cut evenly.
     """
-    cut = Cut(ranks.rank // ranks.sharers, ranks.count // ranks.sharers, recipe.microbatches)
+    cut = cut_of(recipe, ranks)
     is_drawn = isinstance(loader, DataLoader) and not isinstance(loader.dataset, IterableDataset)
     if not is_drawn or loader.batch_sampler is None:
         return RankLoader(loader, cut, ranks.device), ""

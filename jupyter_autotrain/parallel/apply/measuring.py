@@ -72,7 +72,7 @@ class StepClock:
             self._peak_bytes = torch.cuda.max_memory_allocated(device)
         own = torch.tensor([step_s, self._peak_bytes], dtype=torch.float64, device=device)
         every = [own]
-        if self._ranks.mesh is not None:
+        if not self._ranks.are_alone:
             every = [torch.empty_like(own) for _ in range(self._ranks.count)]
             distributed.all_gather(every, own)
         if self._ranks.rank == 0:

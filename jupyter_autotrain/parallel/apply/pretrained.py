@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import distributed, nn
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict
+from torch.distributed.tensor import DTensor
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.recipe import Recipe
@@ -31,12 +32,27 @@ def save_pretrained(model: nn.Module, folder: Path, recipe: Recipe) -> None:
             "options=StateDictOptions(full_state_dict=True, cpu_offload=True)).",
         )
     spread = distributed.is_initialized()
-    weights = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=spread))
+    if recipe.pipeline and spread:
+        weights = _of_all_stages(model)
+    else:
+        weights = get_model_state_dict(model, options=StateDictOptions(full_state_dict=True, cpu_offload=spread))
     if not spread or distributed.get_rank() == 0:
         with _own_class(model):
             _write(model, folder, weights, recipe)
     if spread:
         distributed.barrier()
+
+
+def _of_all_stages(model: nn.Module) -> dict[str, Any]:
+    """Return the weights of all stages on rank 0; of ranks that have the same, the first one's."""
+    held = {name: _whole(value).cpu() for name, value in model.state_dict().items()}
+    every: list[dict[str, Any]] | None = [{}] * distributed.get_world_size() if distributed.get_rank() == 0 else None
+    distributed.gather_object(held, every)
+    return {name: value for one in reversed(every or []) for name, value in one.items()}
+
+
+def _whole(value: torch.Tensor) -> torch.Tensor:
+    return value.full_tensor() if isinstance(value, DTensor) else value
 
 
 @contextmanager

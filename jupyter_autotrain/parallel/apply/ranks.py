@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import distributed
@@ -16,6 +17,7 @@ from jupyter_autotrain.parallel.apply.recipe import Recipe
 DATA = "data"
 REPLICA = "replica"
 TENSOR = "tensor"
+PIPELINE = "pipeline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,7 @@ class Ranks:
         mesh: Those that have samples of their own: one axis, or replicas by shards (HSDP); None where all have the
             same.
         tensor: Those that share layers, and have the same samples; None where each has all layers.
+        pipeline: Those that have the stages of the same samples; None where each runs the whole model.
     """
 
     rank: int
@@ -36,6 +39,7 @@ class Ranks:
     device: torch.device
     mesh: DeviceMesh | None
     tensor: DeviceMesh | None = None
+    pipeline: DeviceMesh | None = None
 
     @property
     def are_alone(self) -> bool:
@@ -44,8 +48,18 @@ class Ranks:
 
     @property
     def sharers(self) -> int:
-        """Return how many ranks have the same samples as this one."""
+        """Return how many ranks share the layers of this one."""
         return self.tensor.size() if self.tensor else 1
+
+    @property
+    def samples(self) -> int:
+        """Return into how many parts a batch is cut, one for each rank with samples of its own."""
+        return self.mesh.size() if self.mesh else 1
+
+    @property
+    def sample_rank(self) -> int:
+        """Return which of these parts this rank has: stages are the outermost axis, a tensor axis the innermost."""
+        return self.rank // self.sharers % self.samples
 
     def same(self, number: int) -> int:
         """Return rank 0's number on all ranks."""
@@ -88,6 +102,19 @@ def own_random_numbers(ranks: Ranks) -> None:
     torch.manual_seed(ranks.same(drawn) + ranks.rank // ranks.sharers)
 
 
+def random_state() -> dict[str, Any]:
+    """Return the states of this process's generators."""
+    cuda = torch.cuda.get_rng_state() if torch.cuda.is_available() else None
+    return {"cpu": torch.get_rng_state(), "cuda": cuda}
+
+
+def set_random_state(state: dict[str, Any]) -> None:
+    """Let the generators go on from a state."""
+    torch.set_rng_state(state["cpu"])
+    if state["cuda"] is not None and torch.cuda.is_available():
+        torch.cuda.set_rng_state(state["cuda"])
+
+
 def _has_group() -> bool:
     return distributed.is_available() and distributed.is_initialized()
 
@@ -101,14 +128,21 @@ def _device(environment: Mapping[str, str]) -> torch.device:
     return device
 
 
-def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, DeviceMesh | None]:
-    """Return the mesh of the ranks with samples of their own, and that of the ranks that share layers."""
-    names: tuple[str, ...] = (DATA,)
-    shape: tuple[int, ...] = (recipe.samples,)
-    if recipe.replicas > 1:
-        names = (REPLICA, DATA)
-        shape = (recipe.replicas, recipe.samples // recipe.replicas)
-    if recipe.tensor is None:
-        return init_device_mesh(device, shape, mesh_dim_names=names), None
-    whole = init_device_mesh(device, (*shape, recipe.tensor.ranks), mesh_dim_names=(*names, TENSOR))
-    return whole[names] if recipe.samples > 1 else None, whole[TENSOR]
+def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, DeviceMesh | None, DeviceMesh | None]:
+    """Return the meshes of the ranks with samples of their own, of those that share layers, and of the stages."""
+    axes = {
+        PIPELINE: recipe.pipeline.stages if recipe.pipeline else 0,
+        REPLICA: recipe.replicas if recipe.replicas > 1 else 0,
+        DATA: recipe.samples // recipe.replicas if recipe.samples > 1 else 0,
+        TENSOR: recipe.tensor.ranks if recipe.tensor else 0,
+    }
+    open_axes = {name: size for name, size in axes.items() if size}
+    whole = init_device_mesh(device, tuple(open_axes.values()), mesh_dim_names=tuple(open_axes))
+    names = tuple(name for name in (REPLICA, DATA) if name in open_axes)
+    if names == tuple(open_axes):
+        return whole, None, None
+    return (
+        whole[names] if names else None,
+        whole[TENSOR] if recipe.tensor else None,
+        whole[PIPELINE] if recipe.pipeline else None,
+    )

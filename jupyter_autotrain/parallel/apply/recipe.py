@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
+from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,39 @@ class TensorRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class PipelineRecipe:
+    """The stages of a plan, each on consecutive ranks.
+
+    Attributes:
+        stages: How many there are.
+        layers: Paths of the equal layers, in the order in which they run.
+        first: Modules with weights that run before them.
+        last: Modules with weights that run after them; of one weight in both, both stages have a copy.
+        schedule: Order of microbatches.
+        chunks: Parts of each stage, which are not consecutive (interleaved schedule).
+    """
+
+    stages: int
+    layers: tuple[str, ...]
+    first: tuple[str, ...]
+    last: tuple[str, ...]
+    schedule: Schedule
+    chunks: int = 1
+
+    @property
+    def parts(self) -> int:
+        """Return the number of consecutive layers that run together."""
+        return self.stages * self.chunks
+
+    def layers_of(self, part: int) -> range:
+        """Return the numbers of the layers of a part."""
+        each = len(self.layers) // self.parts
+        return range(part * each, (part + 1) * each)
+
+
+@dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that executing a plan with uniform data axes and a tensor axis needs.
+    """Everything that executing a plan needs: uniform data axes, and a tensor axis or pipeline stages beside them.
 
     Attributes:
         ranks: All processes.
@@ -101,7 +132,8 @@ class Recipe:
         weights: Names of the trainable weights that the plan's ops read; the backward pass skips others.
         without_cache: Whether past keys are switched off.
         without_checkpointing: Whether the model's own gradient checkpointing is switched off.
-        tensor: What ranks that share layers do; None: each rank has all layers.
+        tensor: What ranks that share layers do; None: each rank has all of its layers.
+        pipeline: What stages do; None: each rank runs the whole model.
     """
 
     ranks: int
@@ -114,11 +146,27 @@ class Recipe:
     without_cache: bool = False
     without_checkpointing: bool = False
     tensor: TensorRecipe | None = None
+    pipeline: PipelineRecipe | None = None
 
     @property
     def samples(self) -> int:
-        """Return the number of ranks, or groups of a tensor axis, that have samples of their own."""
-        return self.ranks // (self.tensor.ranks if self.tensor else 1)
+        """Return the number of ranks of a stage, or groups of a tensor axis, that have samples of their own."""
+        stages = self.pipeline.stages if self.pipeline else 1
+        return self.ranks // stages // (self.tensor.ranks if self.tensor else 1)
+
+    def check_loop(self) -> None:
+        """Check that a loop of forward and backward passes can run this.
+
+        Raises:
+            PlanError: It has pipeline stages, with the two lines that run them.
+        """
+        if self.pipeline:
+            raise PlanError(
+                f"The plan has {self.pipeline.stages} pipeline stages, and plan.apply is for loops of forward and "
+                "backward passes.",
+                "Steps on whole batches, which the stages run together.",
+                "train = plan.parallelize(model, loss_fn, optimizer=optimizer)\nloss = train.step(batch)",
+            )
 
     def in_replicas(self, replicas: int) -> Recipe:
         """Return the recipe with several groups of ranks that each hold all shards.

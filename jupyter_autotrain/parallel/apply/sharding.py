@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final, cast
 
 import torch
@@ -14,8 +14,10 @@ from torch.distributed._composable.replicate_with_fsdp import replicate as repli
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from jupyter_autotrain.parallel.apply.clipping import local
 from jupyter_autotrain.parallel.apply.ranks import Ranks
 from jupyter_autotrain.parallel.apply.recipe import Recipe
+from jupyter_autotrain.parallel.apply.stages import Tied, groups_of, keep_parts, parts_of
 from jupyter_autotrain.parallel.apply.tensor import share_layers
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 
@@ -29,10 +31,29 @@ class Synchronization:
     Attributes:
         replicated: The whole model, where ranks hold replicas.
         groups: Modules whose weights are sharded together, each with its level.
+        parts: Part of a pipeline → the groups of it alone.
+        tied: Weights that another stage has a copy of.
+        stages: Of a pipeline, each with weights of its own.
     """
 
     replicated: DDP | None = None
     groups: tuple[tuple[FSDPModule, ZeroLevel], ...] = ()
+    parts: Mapping[int, Synchronization] = field(default_factory=dict)
+    tied: tuple[tuple[nn.Parameter, Tied], ...] = ()
+    stages: int = 1
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Names of tied weights on this rank → those in the whole model."""
+        return {tied.name: tied.whole_name for _, tied in self.tied}
+
+    def sum_tied(self) -> None:
+        """Give both copies of a tied weight the gradients of both."""
+        for weight, tied in self.tied:
+            if weight.requires_grad:
+                if weight.grad is None:
+                    weight.grad = torch.zeros_like(weight)
+                distributed.all_reduce(local(weight.grad), group=tied.group)
 
     def set_last(self, *, last: bool) -> None:
         """Prepare for a microbatch: the last one of a step, or one before it.
@@ -51,8 +72,12 @@ class Synchronization:
 def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
     """Split, replicate or shard a model's weights in place, those of rank 0; the model keeps its class and names."""
     if ranks.are_alone:
+        model.to(ranks.device)
         return Synchronization()
-    _copy_from_rank_0(model)
+    _copy_from_rank_0(model, ranks.device)
+    if recipe.pipeline:
+        return _spread_parts(model, recipe, ranks)
+    model.to(ranks.device)
     if recipe.tensor and ranks.tensor:
         share_layers(model, recipe.tensor, ranks.tensor)
         warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place
@@ -62,25 +87,48 @@ def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
         skipped = any(p.requires_grad and name not in recipe.weights for name, p in model.named_parameters())
         replicated = replicate(model, device_mesh=ranks.mesh, find_unused_parameters=skipped)
         return Synchronization(cast("DDP", replicated))
-    return Synchronization(groups=tuple(_sharded(model, recipe, ranks)))
+    groups = [(model.get_submodule(layer.path), layer.zero) for layer in recipe.layers]
+    return Synchronization(groups=tuple(_sharded(model, [*groups, (model, recipe.zero)], recipe, ranks)))
 
 
-def _copy_from_rank_0(model: nn.Module) -> None:
+def _copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
     """Make the ranks start from the same weights and buffers, however each has seeded itself."""
     with torch.no_grad():
         for tensor in (*model.parameters(), *model.buffers()):
-            distributed.broadcast(tensor, src=0)
+            same = tensor.to(device)
+            distributed.broadcast(same, src=0)
+            if same is not tensor:
+                tensor.copy_(same)
 
 
-def _sharded(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Iterator[tuple[FSDPModule, ZeroLevel]]:
-    """Shard layer by layer, then what is left, and yield each group; 16-bit weights become shards of 32 bits."""
+def _spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
+    """Keep the weights of this rank's stage, and spread these over the ranks that have the same stage."""
+    pipeline = recipe.pipeline
+    assert pipeline is not None
+    tied = keep_parts(model, pipeline, ranks)
+    model.to(ranks.device)
+    parts: dict[int, Synchronization] = {}
+    for part in parts_of(pipeline, ranks):
+        paths = [pipeline.layers[number] for number in pipeline.layers_of(part)]
+        paths += [*pipeline.first] if part == 0 else []
+        paths += [*pipeline.last] if part == pipeline.parts - 1 else []
+        groups = [(module, recipe.zero) for module in groups_of(model, paths)]
+        parts[part] = Synchronization(groups=tuple(_sharded(model, groups, recipe, ranks) if ranks.mesh else ()))
+    every = [group for part in parts.values() for group in part.groups]
+    held = tuple((model.get_parameter(one.name), one) for one in tied)
+    return Synchronization(None, tuple(every), parts, held, pipeline.stages)
+
+
+def _sharded(
+    model: nn.Module, groups: Iterable[tuple[nn.Module, ZeroLevel]], recipe: Recipe, ranks: Ranks
+) -> Iterator[tuple[FSDPModule, ZeroLevel]]:
+    """Shard modules in their order, and yield each; 16-bit weights become shards of 32 bits."""
     policy = MixedPrecisionPolicy()
     if recipe.compute:
         policy = MixedPrecisionPolicy(param_dtype=getattr(torch, recipe.compute))
         model.float()
-    groups = [(model.get_submodule(layer.path), layer.zero) for layer in recipe.layers]
-    for module, level in (*groups, (model, recipe.zero)):
-        if recipe.zero is ZeroLevel.NONE:  # DDP knows no split weights
+    for module, level in groups:
+        if recipe.zero is ZeroLevel.NONE:  # DDP knows no split weights, and no stages
             yield replicate_split(module, mesh=ranks.mesh, mp_policy=policy), level
             continue
         free = level is ZeroLevel.PARAMETERS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from types import MethodType
 from typing import Any, Final
 
@@ -44,6 +44,14 @@ def follow(optimizer: Optimizer, replaced: Mapping[torch.Tensor, nn.Parameter]) 
         states = optimizer.state.pop(old)
         new = replaced[old]
         optimizer.state[new] = {key: _like(value, old, new) for key, value in states.items()}
+
+
+def drop(optimizer: Optimizer, others: Collection[torch.Tensor]) -> None:
+    """Take weights that other ranks have out of an optimizer, with their states."""
+    for group in optimizer.param_groups:
+        group["params"] = [weight for weight in group["params"] if weight not in others]
+    for weight in others:
+        optimizer.state.pop(weight, None)
 
 
 def use_single_kernels(optimizer: Optimizer) -> None:
@@ -115,7 +123,7 @@ class Stepper:
         masters: Masters | None = None,
     ) -> None:
         self._optimizer = optimizer
-        self._exchanged = exchanged
+        self.exchanged = exchanged
         self._microbatches = microbatches
         self._max_norm = max_norm
         self._masters = masters
@@ -144,7 +152,7 @@ class Stepper:
         """Replace the optimizer's methods, and let its schedulers go on at the end of a step only."""
         setattr(self._optimizer, _STEPPER, self)
         self._schedulers = tuple(schedulers)
-        if self._microbatches == 1 and self._max_norm is None and self._masters is None:
+        if self._microbatches == 1 and self._max_norm is None and self._masters is None and not self.exchanged.tied:
             return
 
         def step(_optimizer: Optimizer, closure: Any = None) -> Any:  # noqa: ANN401 - as torch's own
@@ -183,7 +191,7 @@ class Stepper:
             stepped = self._step(closure) if closure else self._step()
             if self._masters:
                 self._masters.write_back()
-        self._exchanged.set_last(last=self._done == self._microbatches - 1)
+        self.exchanged.set_last(last=self._done == self._microbatches - 1)
         return stepped
 
     def zero_grad(self, *, set_to_none: bool = True) -> None:
@@ -194,6 +202,7 @@ class Stepper:
                 self._masters.forget_gradients()
 
     def _finish_gradients(self) -> None:
+        self.exchanged.sum_tied()
         if self._masters:
             self._masters.take_gradients()
         weights = [p for group in self._optimizer.param_groups for p in group["params"] if p.grad is not None]
@@ -201,7 +210,8 @@ class Stepper:
             for weight in weights:
                 weight.grad.mul_(1 / self._microbatches)
         if self._max_norm is not None:
-            clip(weights, self._max_norm)
+            tied = {self.masters.get(weight, weight) for weight, _ in self.exchanged.tied}
+            clip(weights, self._max_norm, stages=self.exchanged.stages, tied=tied)
 
 
 def check_schedulers(optimizer: Optimizer, schedulers: Iterable[LRScheduler], microbatches: int) -> None:

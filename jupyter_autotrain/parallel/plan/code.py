@@ -40,7 +40,7 @@ def code(plan: PlanData) -> str:
     costs = plan.decision_costs()
     if not plan.beyond:
         recipe = recipe_of(costs)
-        if recipe.tensor is None:
+        if recipe.tensor is None and recipe.pipeline is None:
             statistics = any(map(is_batch_norm, plan.graph.ops))
             return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
     modules = modules_of(costs)

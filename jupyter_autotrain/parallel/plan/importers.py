@@ -121,7 +121,8 @@ class Degrees:
             PlanError: When they do not multiply to the cluster, or do not divide the batch.
         """
         found = Megatron(self.tensor, self.pipeline, self.data).pins(traced, fused, cluster)
-        return Pins(found.mesh, found.ops, found.stages)
+        of_stages = self.pipeline > 1 and self.tensor == 1  # of these, only a data axis beside stages runs
+        return Pins(found.mesh, {} if of_stages else found.ops, found.stages)
 
 
 @dataclass(frozen=True, slots=True)

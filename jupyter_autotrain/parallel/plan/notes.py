@@ -69,6 +69,8 @@ def _exported(solution: Solution) -> Iterator[str]:
     if solution.none_runs:
         yield solution.none_runs
     words = beyond(solution.graph, solution.decision)
+    if len(solution.decision.stages) > 1 and not words:
+        yield "Stages run by train = plan.parallelize(model, loss_fn, optimizer=optimizer), then train.step(batch)."
     if words:
         rest = len(words) - MOST_NAMED
         more = f" and {rest} more" if rest > 0 else ""

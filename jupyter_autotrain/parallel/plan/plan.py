@@ -168,7 +168,8 @@ class Plan(PlanData, Displayable):
                 over them.
 
         Raises:
-            PlanError: The plan has choices that are not executed, or does not fit the processes, optimizer or loader.
+            PlanError: The plan has choices that are not executed, or pipeline stages (see `parallelize`), or does not
+                fit the processes, optimizer or loader.
         """
         interpreter = import_module(_INTERPRETER)
         found: tuple[Model, Optimizer, Loader] = interpreter.apply(
@@ -181,6 +182,41 @@ class Plan(PlanData, Displayable):
             tell=self._tell_measured,
         )
         return found
+
+    def parallelize(
+        self,
+        model: object,
+        loss_fn: Callable[[Any, Any], Any] | None = None,
+        *,
+        optimizer: object,
+        schedulers: Iterable[Any] = (),
+        max_norm: float | None = None,
+    ) -> Any:  # noqa: ANN401 - a `Training` of `apply`, which imports torch
+        """Make training steps on whole batches run as planned, with pipeline stages or without.
+
+        `train = plan.parallelize(model, loss_fn, optimizer=optimizer)`, then `loss = train.step(batch)` for each batch,
+        the same on all ranks; each rank takes its part, and every rank gets the loss. Each rank runs the loop as it
+        stands: in the workers of a trial, under torchrun, or alone, where nothing is split. Losses are those of one
+        process, but for the units that are dropped out. Batches of other lengths cost a step that is run twice in a
+        pipeline: pad them to one.
+
+        Args:
+            model: A torch module; ranks start from the weights of rank 0. With stages, a rank keeps its layers only.
+            loss_fn: Makes the loss from what the model returns and the target: the batch's `labels`, or its last part.
+                None: the model returns its loss.
+            optimizer: An optimizer of the model's parameters, with or without a past.
+            schedulers: Its learning-rate schedulers, for checkpoints; step them after `train.step`.
+            max_norm: Norm that the gradients of all ranks together are clipped to at each step.
+
+        Returns:
+            An object with `step`, `evaluate`, `save_checkpoint`, `load_checkpoint` and `save_pretrained`.
+
+        Raises:
+            PlanError: The plan has choices that are not executed, or does not fit the processes, model or optimizer.
+        """
+        interpreter = import_module(_INTERPRETER)
+        words = {"schedulers": schedulers, "max_norm": max_norm, "tell": self._tell_measured}
+        return interpreter.parallelize(self.recipe(), model, loss_fn, optimizer, **words)
 
     def _tell_measured(self, step_s: tuple[float, ...], peak_bytes: tuple[int, ...]) -> None:
         tell(measurement(self, step_s, peak_bytes))

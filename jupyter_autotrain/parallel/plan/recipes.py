@@ -12,6 +12,7 @@ from jupyter_autotrain.parallel.choices import beyond, executed
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.graph.graph import OpGraph, Tensor, TensorKind
+from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.modules import ModuleSharding, layers_of, modules_of
 from jupyter_autotrain.parallel.tensor_axis import tensor_axis, tensor_recipe
@@ -29,7 +30,7 @@ def recipe_of(costs: DecisionCosts) -> Recipe:
     decision = costs.decision
     _refuse_beyond(graph, decision)
     modules = modules_of(costs)
-    ranks = decision.mesh.devices
+    ranks = decision.mesh.devices * len(decision.stages)
     layers = layers_of(modules)
     zero = max((module.zero for module in modules), default=ZeroLevel.NONE)
     return Recipe(
@@ -46,6 +47,7 @@ def recipe_of(costs: DecisionCosts) -> Recipe:
         without_cache=bool(graph.meta.get("cache")),
         without_checkpointing=bool(graph.meta.get("note")),
         tensor=tensor_recipe(graph, decision),
+        pipeline=pipeline_recipe(graph, decision),
     )
 
 

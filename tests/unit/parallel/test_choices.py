@@ -13,6 +13,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLeve
 from jupyter_autotrain.parallel.graph.graph import LoopRole  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from tests.example_graphs import gpt  # noqa: E402 - after the check for torch
+from tests.parallel import training  # noqa: E402 - after the check for torch
 
 GRAPH = gpt(layers=4, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
 INSTANT = {"search": "recursive_programming"}
@@ -42,7 +43,10 @@ def test_data_axes_with_any_sharding_and_recompute_are_executed(zero, recompute)
     ("pins", "found"),
     [
         ({"mesh": (4,), "ops": {"*c_attn": (None,), "*c_proj": ("k",), "*": ("batch",)}}, "split over the axis"),
-        (Megatron(pipeline=2, microbatches=2), "2 pipeline stages"),
+        (
+            Megatron(tensor=2, pipeline=2, microbatches=2),
+            "2 pipeline stages, where layers are split over a tensor axis",
+        ),
         ({"mesh": (4,), "ops": {"*": (None,)}}, "the same work on all ranks of the axis replica"),
     ],
 )
@@ -65,6 +69,70 @@ def test_a_tensor_axis_as_megatron_has_it_is_executed_beside_a_data_axis(zero, s
     assert "tensor axis" in rows(plan)
     assert ("tensor axis with sequence" in rows(plan)) is sequence
     assert all(choice.support is Support.EXECUTED for choice, _ in choices_in(plan.graph, plan.decision))
+
+
+@pytest.mark.parametrize(
+    ("degrees", "names", "first_of_rank_1"),
+    [
+        ({"pipeline": 2, "microbatches": 2}, {"1F1B", "data axis", "DDP"}, [2, 3]),
+        ({"pipeline": 4, "microbatches": 4, "zero": 0}, {"1F1B"}, [1]),
+        ({"pipeline": 2, "microbatches": 4, "zero": 3, "interleaved": True}, {"interleaved 1F1B", "ZeRO-3"}, [1, 3]),
+    ],
+)
+def test_stages_of_equal_layers_are_executed_alone_and_beside_data_axes(degrees, names, first_of_rank_1):
+    plan = api.plan(GRAPH, cluster="4xA100", pins=Megatron(**degrees), **INSTANT)
+    assert {"pipeline of equal stages", *names} <= rows(plan)
+    assert plan.beyond == ()
+    recipe = plan.recipe()
+    pipeline = recipe.pipeline
+    assert (recipe.ranks, recipe.samples, pipeline.stages) == (4, 4 // degrees["pipeline"], degrees["pipeline"])
+    assert pipeline.layers == ("h.0", "h.1", "h.2", "h.3")
+    assert (pipeline.first, pipeline.last) == (("wte", "embed"), ("ln_f", "lm_head"))
+    parts = range(1, pipeline.parts, pipeline.stages)
+    assert [layer for part in parts for layer in pipeline.layers_of(part)] == first_of_rank_1
+    assert any("plan.parallelize" in note for note in plan.notes)
+
+
+@pytest.mark.parametrize(("layers", "stages"), [(6, 4), (3, 2)])
+def test_stages_of_unequal_layers_are_not_executed_and_it_is_said_why(layers, stages):
+    graph = gpt(layers=layers, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
+    plan = api.plan(graph, cluster=f"{stages}xA100", pins=Megatron(pipeline=stages, microbatches=4), **INSTANT)
+    assert plan.beyond == (f"{stages} pipeline stages, where {layers} layers are not cut into {stages} equal parts",)
+
+
+class Skipping(torch.nn.Module):
+    """Layers of which each reads the first activation beside the one before it, or that are not one list."""
+
+    def __init__(self, how):
+        super().__init__()
+        self.how = how
+        self.embedding = torch.nn.Linear(32, 32)
+        self.layers = torch.nn.ModuleList(training.Block() for _ in range(4))
+        self.between = torch.nn.Linear(32, 32)
+        self.position = torch.nn.Parameter(torch.zeros(32))
+
+    def forward(self, x):
+        first = x = self.embedding(x) + (self.position if self.how == "own" else 0)
+        for number, layer in enumerate(self.layers):
+            x = layer(x) + (first if self.how == "skip" else 0)
+            x = self.between(x) if self.how == "between" and number == 1 else x
+        return x.sum()
+
+
+@pytest.mark.parametrize(
+    ("how", "reason"),
+    [
+        ("skip", "reads what is made before the layer that comes before it"),
+        ("between", "reads weights between the layers"),
+        ("own", "reads a weight in the module that runs the layers"),
+        ("chain", ""),
+    ],
+)
+def test_stages_of_models_that_are_no_chain_of_layers_are_not_executed(how, reason):
+    words = {"pins": Megatron(pipeline=2, microbatches=2), **INSTANT}
+    plan = api.plan(Skipping(how), torch.zeros(16, 8, 32), "2xA100", **words)
+    assert reason in " ".join(plan.beyond)
+    assert bool(plan.beyond) is bool(reason)
 
 
 def test_optimizer_states_on_the_host_are_refused():

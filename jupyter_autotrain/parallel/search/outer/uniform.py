@@ -39,10 +39,11 @@ CHUNKS = 2  # of layers per device, where the schedule interleaves them
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Uniform plans that differ in degrees and microbatches only; `axes`: whether there are stages, and each axis."""
+    """Uniform plans that differ in degrees and microbatches only; `axes`: whether there is each axis."""
 
     split: Split
-    axes: tuple[bool, bool, bool]
+    stages: int
+    axes: tuple[bool, bool]
     states: StateSharding
     mode: Recompute
 
@@ -104,8 +105,8 @@ class UniformPlans:
 
     def may_be(self, layout: Layout, states: StateSharding, mode: Recompute) -> bool:
         """Return whether a plan of a kind may be one of these, by the first layout of that kind."""
-        axes = (layout.stages > 1, layout.data > 1, layout.inner > 1)
-        kind = _Kind(layout.split, axes, states, mode)
+        axes = (layout.data > 1, layout.inner > 1)
+        kind = _Kind(layout.split, layout.stages, axes, states, mode)
         return self.context.cache.get(bool, kind, lambda: self._accepts_first(layout, states, mode))
 
     def _accepts_first(self, layout: Layout, states: StateSharding, mode: Recompute) -> bool:
