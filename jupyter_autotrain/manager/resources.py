@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.agent.json import from_json
-from jupyter_autotrain.backends.trial_content import from_last_saved
+from jupyter_autotrain.backends.trial_content import from_last_saved, in_home
 from jupyter_autotrain.core.attempt import KeptCheckpoints
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.inventory import AcceleratorPolicy, Inventory, Node
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.spec import NodePlacement, Placement, TrialSpec
 from jupyter_autotrain.core.text_format import count
+from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager.artifact_sync import CheckpointMove, begun_anew
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
@@ -51,6 +52,25 @@ def kept_elsewhere(run: ExperimentRun, number: int) -> KeptCheckpoints | None:
     present = run.trial_spec(number)
     trial = from_last_saved(present, context, lambda attempt: _kept(run, present, attempt) is not None)
     return None if trial.resume_attempt is None else _kept(run, present, trial.resume_attempt)
+
+
+def source_backend(run: ExperimentRun, number: int) -> str:
+    """Return the backend of a trial's source, where that alone has its checkpoint; "" where the trial may go anywhere.
+
+    What has succeeded elsewhere leaves its checkpoints there, so what goes on from it goes there too.
+    """
+    trial = run.trials[number]
+    source = trial.source
+    if source is None or trial.attempt > 1 or len(run.record.spec.backends) == 1:
+        return ""
+    context = BackendContext(run.context.home)
+    if in_home(context, run.trial_spec(number)) is not None or kept_elsewhere(run, number) is not None:
+        return ""
+    try:
+        found = run.context.retry_store(run.context.store.trial, source.experiment_id, source.number).backend
+    except AutotrainError:  # it was deleted since
+        return ""
+    return found if found in {choice.profile.name for choice in run.record.spec.backends} else ""
 
 
 def _kept(run: ExperimentRun, trial: TrialSpec, attempt: int) -> KeptCheckpoints | None:

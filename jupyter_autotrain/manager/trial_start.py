@@ -13,7 +13,7 @@ from jupyter_autotrain.manager.completion_time import Candidate, Estimate, choos
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.queue.reservations import Reservation
 from jupyter_autotrain.manager.queue.resource_request import Unschedulable
-from jupyter_autotrain.manager.resources import kept_elsewhere, resource_request
+from jupyter_autotrain.manager.resources import kept_elsewhere, resource_request, source_backend
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +59,12 @@ class TrialPlacer:
 
     def place(self, run: ExperimentRun, number: int) -> Placed | Unschedulable:
         """Return where a trial goes; nothing is reserved for it, but what it waits for is kept from later ones."""
-        is_usual = run.history.is_usual(number)
+        bound = source_backend(run, number)
+        is_usual = run.history.is_usual(number) and not bound
         if is_usual and (refusal := self.refusal(run)):
             return refusal
-        offers = [self._offer(run, number, choice) for choice in run.record.spec.backends]
+        choices = [choice for choice in run.record.spec.backends if bound in {"", choice.profile.name}]
+        offers = [self._offer(run, number, choice) for choice in choices]
         possible = _possible(offers)
         if not possible:
             return self._keep(run, _joined(offers), is_kept=is_usual)

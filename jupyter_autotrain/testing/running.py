@@ -12,7 +12,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import Backend, BackendContext, Cursor, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSource
 from jupyter_autotrain.testing.bundles import trial_of, wait_until, write_bundle
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
@@ -194,6 +194,22 @@ class RunningContract(BackendHarness):
         self.finish(backend, backend.submit(first, Placement(), {}))
         ref, _ = self.run(backend, home, code, attempt=2, resume_attempt=1)
         assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
+
+    def test_a_trial_goes_on_from_the_checkpoint_of_a_trial_of_another_experiment(
+        self, backend: Backend, home: Home
+    ) -> None:
+        code = "start = checkpoint.load(0)\nprint('from', start)\ncheckpoint.save(start + 10, step=start + 10)"
+        self.run(backend, home, code)
+        source = TrialSource("e1", 1, 1, "digits#1")
+        ref, _ = self.run(backend, home, code, experiment_id="e2", number=3, source=source, resume_attempt=0)
+        assert self.read(backend, ref, wire.STDOUT) == b"from 10\n"
+
+    def test_a_trial_whose_source_has_no_checkpoint_begins_anew_and_says_so(self, backend: Backend, home: Home) -> None:
+        source = TrialSource("e9", 1, 1, "digits#1")
+        code = "print('from', checkpoint.load(0))"
+        ref, _ = self.run(backend, home, code, source=source, resume_attempt=0)
+        assert self.read(backend, ref, wire.STDOUT) == b"from 0\n"
+        assert b"begins anew: digits#1 has no checkpoint" in self.read(backend, ref, wire.METRICS)
 
     def test_attempts_that_save_nothing_or_never_run_hide_no_checkpoint(self, backend: Backend, home: Home) -> None:
         code = "start = checkpoint.load(0)\nprint('from', start)\nif not start: checkpoint.save(10)"

@@ -39,6 +39,10 @@ class TestHybrid(BackendContract):
             return SshBackend(profile, context, self.links)
         return backends.create(profile, context)
 
+    @pytest.mark.skip(reason="which place has a source's checkpoint is known to the manager: see test_trial_start")
+    def test_a_trial_goes_on_from_the_checkpoint_of_a_trial_of_another_experiment(self) -> None:
+        pass
+
     def is_gone(self, pid: int) -> bool:
         return self.lab.hosts[0].is_gone(pid)
 

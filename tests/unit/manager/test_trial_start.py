@@ -396,3 +396,19 @@ def test_a_trial_whose_place_cannot_be_asked_any_more_is_not_tried_again_as_it_m
         assert world.states("id0") == ["RUNNING", "LOST"]
     reason = world.trials("id0")[1].reason
     assert reason == "the backend 'lab' cannot be used: its package is gone; it may still run there"
+
+
+def test_a_clone_goes_where_its_source_has_left_its_checkpoint_and_waits_for_that_place(world, backends):
+    world.submit(backends=BOTH, trials=3, concurrency=4, resources=ONE_CPU)
+    world.step()
+    assert places(world) == ["here", "lab", "lab"]
+    backends["here"].job(1).end()
+    backends["lab"].job(2).end()
+    world.step()
+    world.request("continue", "id0", trials=[2, 2, 1], params={})
+    world.step()
+    assert places(world) == ["here", "lab", "lab", "lab", "", "here"]
+    assert "CPU" in world.store.block_reasons("id0")[5]
+    backends["lab"].job(3).end()
+    world.step()
+    assert places(world)[4] == "lab"
