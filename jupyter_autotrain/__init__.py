@@ -92,7 +92,8 @@ def value_mime_bundle(value: object) -> dict[str, object]:
 
 def plot_of(kind: str, *args: object, **options: object) -> object:
     """Return a plot of an experiment; for `core.table`."""
-    return getattr(import_module("jupyter_autotrain.views.plots"), kind)(*args, **options)
+    module, _, function = kind.partition(":")
+    return getattr(import_module(f"jupyter_autotrain.views.{module}"), function)(*args, **options)
 
 
 def report_of(experiment: Experiment, **options: Any) -> str:  # noqa: ANN401 - those of `Experiment.report`

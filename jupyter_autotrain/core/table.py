@@ -129,7 +129,7 @@ def show(value: object) -> object:
 
 
 def plot(kind: str, *args: object, **options: object) -> object:
-    """Return a plot of an experiment; the kinds are functions of `views.plots`."""
+    """Return a plot of an experiment; `kind` is a module of `views` and its function, `plots:pareto`."""
     return import_module(_TOP).plot_of(kind, *args, **options)
 
 

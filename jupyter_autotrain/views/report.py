@@ -15,7 +15,7 @@ from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import count, cut, duration, number, parameter
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.views import plots
+from jupyter_autotrain.views import parameter_plots, plots
 from jupyter_autotrain.views.card_content import CardContent, without_paths
 from jupyter_autotrain.views.series import objective_first
 from jupyter_autotrain.views.summary import parameter_names
@@ -79,7 +79,7 @@ def _searched(experiment: Experiment) -> list[str]:
     names = [*spec.search][:_MOST_PARAMETERS]
     if spec.objective is None or not names:
         return []
-    made: list[Callable[[], plots.Plot]] = [partial(plots.slices, experiment, names, None)]
+    made: list[Callable[[], plots.Plot]] = [partial(parameter_plots.slices, experiment, names, None)]
     if len(names) > 1:
         made.insert(0, partial(plots.importances, experiment, None, "ped_anova"))
         if experiment.record.ended <= _MOST_FOR_FANOVA:
@@ -90,7 +90,7 @@ def _searched(experiment: Experiment) -> list[str]:
 
 def _contour(experiment: Experiment) -> plots.Plot:
     first, second = [name.partition(".")[0] for name in experiment.importances()][:2]
-    return plots.contour(experiment, first, second, None)
+    return parameter_plots.contour(experiment, first, second, None)
 
 
 def _made(plot: Callable[[], plots.Plot]) -> str:

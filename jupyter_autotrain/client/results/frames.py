@@ -1,19 +1,15 @@
-"""The results of an experiment as tables and plots: a row per trial, a column per trial, importances, a report."""
+"""The results of an experiment as tables: a row per trial, a column per trial, mean and spread of groups."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from jupyter_autotrain.client.experiment_files import ExperimentFiles
-from jupyter_autotrain.client.groups import Groups, Spread, Value, group, plain, spread
-from jupyter_autotrain.core import table
-from jupyter_autotrain.core.objective import Objective, pareto_front
-from jupyter_autotrain.core.records import Trials
-from jupyter_autotrain.core.tuner import Observation
+from jupyter_autotrain.client.results.groups import Groups, Spread, Value, group, plain, spread
+from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Columns
 
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 _SPREAD: Final = ("mean", "std", "count")
 
 
-class ExperimentResults(ExperimentFiles):
+class ExperimentFrames(ExperimentFiles):
     """Reads what the trials of one experiment have reported, as a whole."""
 
     def objective_of(self, metric: str | None = None) -> Objective:
@@ -50,37 +46,6 @@ class ExperimentResults(ExperimentFiles):
             if value is not None:
                 found[number] = value
         return found
-
-    def pareto_front(self) -> Trials:
-        """Return the ended trials that no other beats in one objective without being worse in another, by number."""
-        objectives = self.record.spec.objectives
-        ended = [trial for trial in self.store.trials(self.id) if trial.state.is_final]
-        columns = [self.objective_values(objective) for objective in objectives]
-        whole: dict[int, list[float]] = {}
-        for trial in ended:
-            values = [column[trial.number] for column in columns if trial.number in column]
-            if columns and len(values) == len(columns):
-                whole[trial.number] = values
-        front = set(pareto_front(objectives, whole))
-        return Trials(trial for trial in ended if trial.number in front)
-
-    def importances(self, metric: str | None = None, evaluator: str = "ped_anova") -> dict[str, float]:
-        """Return how much each parameter matters for an objective, the greatest first; their sum is 1.
-
-        Args:
-            metric: The objective; None: the one that ranks trials.
-            evaluator: Optuna's `ped_anova`, about the best trials, or `fanova`, about all of them.
-
-        Raises:
-            AutotrainError: There are too few trials, or no such objective or evaluator.
-        """
-        from jupyter_autotrain.tuners.importances import importances  # noqa: PLC0415 - it loads Optuna
-
-        objective = self.objective_of(metric)
-        values = self.objective_values(objective)
-        trials = self.store.trials(self.id)
-        seen = [Observation(trial.number, trial.params, trial.state, values.get(trial.number)) for trial in trials]
-        return importances(self.record.spec.search, objective, seen, evaluator)
 
     def trials_frame(self, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> pd.DataFrame:
         """Return a row per trial; `.to_csv(...)` or `.to_parquet(...)` writes it.
@@ -193,49 +158,6 @@ class ExperimentResults(ExperimentFiles):
             AutotrainError: A parameter is not known.
         """
         return group({trial.number: trial.params for trial in self.store.trials(self.id)}, by, over)
-
-    def plot_curves(
-        self, metric: str | None = None, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()
-    ) -> object:
-        """Return a plot of a metric's curves; of groups of trials their mean, with the deviation as dashed lines.
-
-        Args:
-            metric: Its name; None: the objective's.
-            by: As that of `trials_frame`.
-            over: As that of `trials_frame`.
-        """
-        return table.plot("curves", self, metric or self.objective_of().metric, by=by, over=over)
-
-    def plot_importances(self, metric: str | None = None, evaluator: str = "ped_anova") -> object:
-        """Return a plot of `importances(metric, evaluator)`."""
-        return table.plot("importances", self, metric, evaluator)
-
-    def plot_pareto(self, x: str | None = None, y: str | None = None) -> object:
-        """Return a plot of two objectives, by default the first two, in which the Pareto front stands out."""
-        return table.plot("pareto", self, x, y)
-
-    def plot_slice(self, *names: str, metric: str | None = None) -> object:
-        """Return a plot of an objective against each of some parameters; without names against every one."""
-        return table.plot("slices", self, names, metric)
-
-    def plot_contour(self, x: str, y: str, metric: str | None = None) -> object:
-        """Return a plot of an objective over two parameters: its height between the trials is interpolated."""
-        return table.plot("contour", self, x, y, metric)
-
-    def report(self, file: str | Path, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Path:
-        """Write all results as one HTML file that needs neither a server nor a network; give its path.
-
-        Args:
-            file: Where to.
-            by: As that of `trials_frame`; curves of groups are then shown beside those of trials.
-            over: As that of `trials_frame`.
-
-        Raises:
-            OSError: It cannot be written.
-        """
-        path = Path(file)
-        path.write_text(table.report(self, by=by, over=over), encoding="utf-8")
-        return path
 
 
 def _pandas() -> Any:  # noqa: ANN401 - the module, which has no types where it is not installed
