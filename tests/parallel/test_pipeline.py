@@ -14,7 +14,7 @@ CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.PIPE
 DEFAULT = [
     ("llama of 4 layers", "1F1B"),
     ("gpt2 of 4 layers", "GPipe, FSDP, recomputed"),
-    ("bert of 4 layers", "interleaved"),
+    ("bert of 4 layers", "interleaved, FSDP"),
     ("vit of 4 layers", "1F1B, DDP"),
 ]
 
@@ -22,6 +22,8 @@ DEFAULT = [
 @pytest.mark.parametrize("case", long_besides(DEFAULT, CASES), ids=lambda case: "{}-{}".format(*case))
 def test_stages_train_as_one_process(ranks, alone, case):
     model, row = case
+    if model.startswith("Blocks") and row.startswith(("interleaved", "1F1B of 4")):
+        pytest.skip("the graph has three equal blocks: the head is fused with the last layer")
     found = ranks.run(planning.ranks_of(row), staging.train, model=model, plan=planning.staged(*case).to_json())
     loss, gradient = apart(found[0], alone(model))
     assert loss < LOSS
@@ -152,6 +154,7 @@ def test_what_the_user_draws_is_alike_on_all_ranks_and_dropout_is_not(ranks):
     assert dropped != other_dropped
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "text"), [("raises", "ValueError: bad layer"), ("killed", "ended with -9")])
 def test_a_rank_that_fails_in_a_step_ends_the_run_and_is_named(ranks, how, text):
     plan = planning.staged("llama of 4 layers", "1F1B").to_json()

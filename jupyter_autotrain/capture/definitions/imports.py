@@ -48,9 +48,17 @@ def is_importable(module: types.ModuleType) -> bool:
     """
     if module.__name__ == "__main__":
         return True
-    if sys.modules.get(module.__name__) is not module:
+    if not _stands_for(sys.modules.get(module.__name__), module):
         return False
     return module.__spec__ is not None or bool(getattr(module, "__file__", None))
+
+
+def _stands_for(listed: types.ModuleType | None, value: object) -> bool:
+    """Tell whether a listed module is some value, or of the same file: lazy packages put another in their place."""
+    if listed is value or not looking.is_kind(value, types.ModuleType) or listed is None:
+        return listed is value
+    file = looking.attribute(value, "__file__")
+    return bool(file) and looking.attribute(listed, "__file__") == file
 
 
 def _as_written(name: str, value: object, last: Binding, history: History) -> ImportLine | None:
@@ -83,7 +91,7 @@ def _import_lines(name: str, value: object, last: Binding, history: History) -> 
     for binding in history.bindings(name):
         for alias in binding.node.names if isinstance(binding.node, ast.Import) else ():
             target = sys.modules.get(alias.name if alias.asname else name)
-            if imported_name(alias) == name and target is value and alias.name in sys.modules:
+            if imported_name(alias) == name and _stands_for(target, value) and alias.name in sys.modules:
                 lines[f"import {_renamed(alias.name, alias.asname or alias.name)}"] = None
     return ImportLine("\n".join(lines), last) if lines else None
 

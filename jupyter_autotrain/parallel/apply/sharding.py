@@ -107,6 +107,7 @@ def _spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchroniza
     assert pipeline is not None
     tied = keep_parts(model, pipeline, ranks)
     model.to(ranks.device)
+    before = dict(model.named_parameters(remove_duplicate=False))
     parts: dict[int, Synchronization] = {}
     for part in parts_of(pipeline, ranks):
         paths = [pipeline.layers[number] for number in pipeline.layers_of(part)]
@@ -114,9 +115,19 @@ def _spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchroniza
         paths += [*pipeline.last] if part == pipeline.parts - 1 else []
         groups = [(module, recipe.zero) for module in groups_of(model, paths)]
         parts[part] = Synchronization(groups=tuple(_sharded(model, groups, recipe, ranks) if ranks.mesh else ()))
+    _tie_again(model, before)
     every = [group for part in parts.values() for group in part.groups]
     held = tuple((model.get_parameter(one.name), one) for one in tied)
     return Synchronization(None, tuple(every), parts, held, pipeline.stages)
+
+
+def _tie_again(model: nn.Module, before: Mapping[str, nn.Parameter]) -> None:
+    """Let modules that only hold a weight which another one reads have it as it is sharded there."""
+    sharded = {old: model.get_parameter(name) for name, old in before.items() if model.get_parameter(name) is not old}
+    for name, old in before.items():
+        path, _, own = name.rpartition(".")
+        if old in sharded and model.get_parameter(name) is old:
+            setattr(model.get_submodule(path), own, sharded[old])
 
 
 def _sharded(

@@ -1,7 +1,9 @@
 """What a cell needs of the installed distributions is known, wherever it is imported."""
 
+import importlib
 import sys
 import textwrap
+import types
 from pathlib import Path
 
 import pytest
@@ -88,3 +90,12 @@ def test_the_bundle_says_what_it_needs(site, tmp_path):
     assert capture.read_bundle(tmp_path / "bundle") == bundle
     assert bundle.python_packages == (PythonPackage("lazy", "0.2", ("lazy",)),)
     assert bundle.python_version == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_a_package_that_puts_another_module_in_its_place_later_is_imported_as_before(site, tmp_path, monkeypatch):
+    site("learn-kit", "1.4", ["lkit/__init__.py"])
+    module = importlib.import_module("lkit")
+    other = types.ModuleType("lkit")
+    other.__file__ = module.__file__
+    monkeypatch.setitem(sys.modules, "lkit", other)
+    assert "import lkit" in capture.capture("lkit.f()", {"lkit": module}, cwd=tmp_path).script
