@@ -175,6 +175,11 @@ def is_batch_norm(op: Op) -> bool:
     return any(name in words for name in BATCH_STATISTICS)
 
 
+def _seen_when_applied(_graph: OpGraph, _decision: Decision) -> str:
+    """Return nothing: it is a choice of the training script, which `apply` refuses before anything runs."""
+    return ""
+
+
 _EXECUTED, _EXPORTED, _NOT = Support
 
 CHOICES: Final = (
@@ -191,6 +196,7 @@ CHOICES: Final = (
     Choice("batch statistics", _EXECUTED, _batch_statistics),
     Choice("tensor axis", _EXECUTED, _layers),
     Choice("tensor axis with sequence", _EXECUTED, _positions),
+    Choice("torch.compile on a tensor axis", _NOT, _seen_when_applied),
     Choice("tensor axis used otherwise", _EXPORTED, _odd_layers),
     Choice("tensor axis over features", _EXPORTED, partial(_axis, LoopRole.FEATURE, "features split")),
     Choice("tensor axis over heads", _EXPORTED, partial(_axis, LoopRole.HEAD, "heads split")),

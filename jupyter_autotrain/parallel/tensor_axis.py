@@ -8,6 +8,7 @@ of the layers alone: what reads activations outside sees whole sequences. Linear
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -15,9 +16,9 @@ from dataclasses import dataclass, field, replace
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
 from jupyter_autotrain.parallel.cost.layout import Placement, Shard
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand, OpGraph
+from jupyter_autotrain.parallel.graph.graph import WHOLE, Family, LoopRole, Op, Operand, OpGraph
 from jupyter_autotrain.parallel.graph.tensor_parallel import summed_loops
-from jupyter_autotrain.parallel.tensor_layouts import AxisLayouts, NotExecutedError, layer_of
+from jupyter_autotrain.parallel.tensor_layouts import AxisLayouts, NotExecutedError, layer_of, sizes_in
 
 _PRODUCT = frozenset(("linear", "addmm", "mm", "embedding", "view", "t", "transpose", "permute"))
 _CUTS = frozenset(("split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe_chunk"))
@@ -97,7 +98,8 @@ class _Reader(AxisLayouts):
         gathered = dict.fromkeys(self._gathering())
         modules = tuple(self._without_gather(module, gathered) for module in self.modules.values())
         ranks = self.decision.mesh.shape[self.axis]
-        return TensorRecipe(ranks, modules, self.regions, tuple(gathered), tuple(self.summed))
+        sizes = sizes_in(self.graph, [module.path for module in modules if module.split is not WeightSplit.NONE])
+        return TensorRecipe(ranks, modules, self.regions, tuple(gathered), tuple(self.summed), tuple(sizes))
 
     def _split_weight(self, op: Op) -> Operand | None:
         """Return the weight of which a rank has a part."""
@@ -163,7 +165,7 @@ class _Reader(AxisLayouts):
     def _check_alone(self, op: Op, split: WeightSplit) -> None:
         """Check that the module does nothing but the product, so that splitting the product splits the module."""
         path = _path(op)
-        if self.kinds[path] - _PRODUCT:
+        if self.kinds[path] - _PRODUCT or path in json.loads(self.graph.meta.get(WHOLE, "[]")):
             raise NotExecutedError(f"{path} does more than its product")
         bias = Layout.FEATURES if split is WeightSplit.COLUMNS else Layout.WHOLE
         if any(len(x.loops) == 1 and self.read(op, x) is not bias for x in self.parameters(op)):

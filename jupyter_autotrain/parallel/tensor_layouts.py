@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from jupyter_autotrain.parallel.apply.recipe import Layout
 from jupyter_autotrain.parallel.cost.layout import Placement, Replicate, Shard
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import SIZES, LoopRole, Op, Operand, OpGraph, TensorKind
 
 _LAYER = re.compile(r"((?:.*?\.)?\d+)\..*")
 _SPLIT_ROLES = {LoopRole.FEATURE: Layout.FEATURES, LoopRole.HEAD: Layout.FEATURES, LoopRole.SEQUENCE: Layout.POSITIONS}
@@ -116,3 +117,17 @@ def layer_of(op: Op) -> str:
     """Return the path of the numbered layer that an op is in; "" outside of layers."""
     found = _LAYER.fullmatch(op.name)
     return found[1] if found else ""
+
+
+def sizes_in(graph: OpGraph, split: Collection[str]) -> Iterator[str]:
+    """Yield the attributes by which modules write out sizes of what is split in them; `split` are paths.
+
+    Raises:
+        NotExecutedError: One has such a size from elsewhere.
+    """
+    written: dict[str, list[str]] = json.loads(graph.meta.get(SIZES, "{}"))
+    for path, attributes in written.items():
+        if any(inner.startswith(f"{path}.") for inner in split):
+            if not all(attributes) or not attributes:
+                raise NotExecutedError(f"{path} writes out a size of what is split, which is no attribute of it")
+            yield from (f"{path}.{attribute}" for attribute in attributes)

@@ -13,6 +13,11 @@ from tests.browser.lab_page import DARK, in_theme, new_page, open_empty
 pytestmark = pytest.mark.browser
 
 
+CLUSTER = 'cluster="8x8xA100-80GB"'
+NOT_EXECUTED = (
+    'pins={"mesh": (4, 16), "ops": {"*mlp.c_fc": ("batch", None), "*mlp.c_proj": ("batch", "k"), "*": ("batch", None)}}'
+)
+
 # Pressed, and looked at with each frame: what it says then is there for a moment.
 PRESS = """async (button) => {
     button.click();
@@ -114,13 +119,19 @@ def test_where_the_weights_of_an_op_lie_is_said_as_its_tensors_say_it(shown):
     expect(chosen.get_by_role("button", name=re.compile("c_fc.weight"))).to_contain_text("S(0)")
 
 
-def test_code_that_does_not_run_as_it_stands_is_marked(shown):
-    missing = shown.view.get_by_text("The code does not run as it stands")
+def test_code_that_does_not_run_as_it_stands_is_marked(lab):
+    lab.open(SHOW.replace(CLUSTER, f"{CLUSTER}, {NOT_EXECUTED}"))
+    lab.run_all()
+    missing = lab.view.get_by_text("The code does not run as it stands")
     expect(missing).to_be_visible()
     missing.click()
-    expect(shown.view.locator(".at-missing li").first).to_be_visible()
-    shown.view.get_by_role("button", name="Code", exact=True).click()
-    expect(shown.view.locator(".at-log").first).to_contain_text("# Does not run as it stands:")
+    expect(lab.view.locator(".at-missing li").first).to_be_visible()
+    lab.view.get_by_role("button", name="Code", exact=True).click()
+    expect(lab.view.locator(".at-log").first).to_contain_text("# Does not run as it stands:")
+
+
+def test_code_of_a_default_answer_is_not(shown):
+    expect(shown.view.get_by_text("The code does not run as it stands")).to_have_count(0)
 
 
 def test_an_edge_tells_what_is_sent(shown):
@@ -202,7 +213,7 @@ def test_the_code_is_shown_and_copied(shown):
     shown.view.get_by_role("button", name="Code", exact=True).click()
     expect(shown.view.get_by_label("The plan as code")).to_contain_text("init_device_mesh")
     shown.view.get_by_role("button", name="Copy as code").evaluate(PRESS)
-    assert "parallelize_module" in shown.page.evaluate("() => navigator.clipboard.readText()")
+    assert "share_layers" in shown.page.evaluate("() => navigator.clipboard.readText()")
 
 
 def test_the_preview_follows_the_dark_theme(shown):

@@ -1,14 +1,14 @@
 """Run by torchrun: trains models with the code of their plans, and alone, and writes how far apart they end.
 
-Usage: run_plan_code.py FOLDER. `cases.json` there maps a case to {model, code, split: whether ranks have own samples};
+Usage: run_plan_code.py FOLDER. `cases.json` there lists cases, `MODEL: what`, each with its code in `plan_code_N.py`;
 rank 0 writes `found.json`: case → {loss: largest difference, parameter: largest difference, error: text or ""}.
 """
 
 import copy
+import importlib
 import json
 import sys
 import traceback
-import warnings
 from pathlib import Path
 
 import torch
@@ -33,7 +33,13 @@ def gpt2():
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **QUIET))
 
 
-MODELS = {"llama": llama, "gpt2": gpt2}
+def t5():
+    sizes = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 3, "num_heads": 4, "dropout_rate": 0.0}
+    config = transformers.T5Config(**sizes, vocab_size=128, decoder_start_token_id=0)
+    return transformers.T5ForConditionalGeneration(config)
+
+
+MODELS = {"llama": llama, "gpt2": gpt2, "t5": t5}
 
 
 def batch_of(step=0):
@@ -41,47 +47,30 @@ def batch_of(step=0):
     return {"input_ids": ids, "labels": ids}
 
 
-def train(model, optimizer, part=slice(None)):
+def train(model, optimizer):
     losses = []
     for step in range(STEPS):
-        loss = model(**{key: value[part] for key, value in batch_of(step).items()}).loss
+        loss = model(**batch_of(step)).loss
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
         losses.append(loss.detach())
-    return torch.stack([loss.full_tensor() if isinstance(loss, DTensor) else loss for loss in losses])
+    return torch.stack(losses)
 
 
 def parameters_of(model):
-    found = {}
-    for name, parameter in model.named_parameters():
-        plain = name.removeprefix("module.").replace("_checkpoint_wrapped_module.", "")
-        value = parameter.detach()
-        found[plain] = value.full_tensor() if isinstance(value, DTensor) else value
-    return found
+    return {name: p.full_tensor() if isinstance(p, DTensor) else p for name, p in model.named_parameters()}
 
 
-def compare(case):
+def compare(case, code):
     torch.manual_seed(0)
-    model = MODELS[case["model"]]().double().train()
+    model = MODELS[case.partition(":")[0]]().double().train()
     alone = copy.deepcopy(model)
     expected = train(alone, torch.optim.AdamW(alone.parameters(), lr=3e-4))
-    names = {"model": model}
-    code = case["code"]
-    exec(compile(code if "def spread" in code else code.replace('"cuda"', '"cpu"'), "plan", "exec"), names)
-    if "spread" in names:
-        model = names["spread"](model)
-        optimizer = names["make_optimizer"](model)
-        losses = torch.stack([names["train_step"](model, optimizer, batch_of(step)) for step in range(STEPS)])
-        return apart(model, losses, alone, expected)
-    model = names["model"]
-    size = BATCH // dist.get_world_size()
-    part = slice(dist.get_rank() * size, (dist.get_rank() + 1) * size) if case["split"] else slice(None)
-    optimizer = names.get("optimizer") or torch.optim.AdamW(model.parameters(), lr=3e-4)
-    with names["step"]() if "step" in names else warnings.catch_warnings():
-        losses = train(model, optimizer, part)
-    dist.all_reduce(losses)
-    return apart(model, losses / dist.get_world_size(), alone, expected)
+    model = code.spread(model)
+    optimizer = code.make_optimizer(model)
+    losses = torch.stack([code.train_step(model, optimizer, batch_of(step)) for step in range(STEPS)])
+    return apart(model, losses, alone, expected)
 
 
 def apart(model, losses, alone, expected):
@@ -96,9 +85,11 @@ def main(folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     found = {}
-    for name, case in json.loads((folder / "cases.json").read_text()).items():
+    sys.path.insert(0, str(folder))
+    sys.modules["jupyter_autotrain"] = None  # cannot be imported
+    for number, name in enumerate(json.loads((folder / "cases.json").read_text())):
         try:
-            found[name] = compare(case)
+            found[name] = compare(name, importlib.import_module(f"plan_code_{number}"))
         except Exception:  # noqa: BLE001 - the next case is run all the same; ranks fail alike
             found[name] = {"loss": 0.0, "parameter": 0.0, "error": traceback.format_exc(limit=-4)}
     if dist.get_rank() == 0:

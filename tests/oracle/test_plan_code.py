@@ -1,22 +1,24 @@
 """The torch calls of a plan: they run, on a pretended process group, and do to the weights what the plan says."""
 
 import ast
+import inspect
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from torch.distributed import destroy_process_group, init_process_group  # noqa: E402 - after the check for torch
-from torch.distributed.tensor import DTensor  # noqa: E402 - after the check for torch
 from torch.testing._internal.distributed.fake_pg import FakeStore  # noqa: E402 - after the check for torch
 
 from jupyter_autotrain.errors import MissingExtraError  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.apply import layouts  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.code_parts import tables  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan.modules import ModuleSharding  # noqa: E402 - after the check for torch
 from tests.example_graphs import gpt  # noqa: E402 - after the check for torch
+from tests.parallel import training  # noqa: E402 - after the check for torch
 
 
 class Block(torch.nn.Module):
@@ -57,31 +59,27 @@ def planned(pins, **words):
     return api.plan(Net(), ids, "8xA100", pins=pins, search="recursive_programming", **words)
 
 
-def run(code):
+def run(code, model=None):
     """The names that the code leaves, on the CPU."""
-    names = {"model": Net(), "loss_fn": torch.nn.functional.cross_entropy}
+    names = {"model": model or Net(), "loss_fn": torch.nn.functional.cross_entropy}
     exec(compile(code if "def spread" in code else code.replace('"cuda"', '"cpu"'), "plan", "exec"), names)
     if "spread" in names:
         names["model"] = names["spread"](names["model"])
     return names
 
 
-def test_tensor_parallel_code_splits_columns_and_rows(ranks):
-    code = planned(Megatron(tensor=8)).to_code()
-    model = run(code)["model"]
-    up = model.layers[2].up.weight
-    down = model.layers[2].down.weight
-    assert [str(p) for p in up.placements] == ["S(0)"]
-    assert [str(p) for p in down.placements] == ["S(1)"]
-    assert '"layers.*.up": ColwiseParallel()' in code
-    loss = model(torch.zeros(16, 32, dtype=torch.long)).sum()
-    loss.backward()
-
-
-def test_sequence_parallel_code_splits_activations_between_blocks(ranks):
-    code = planned(Megatron(tensor=8, sequence_parallel=True)).to_code()
-    assert "SequenceParallel()" in code
-    assert isinstance(run(code)["model"].layers[0].norm.weight, DTensor)
+def test_code_of_shared_layers_holds_the_interpreters_own_functions_and_no_others(ranks):
+    pytest.importorskip("transformers")
+    words = {"pins": Megatron(tensor=2, zero=3, sequence_parallel=True), "search": "recursive_programming"}
+    code = api.plan(training.llama(), training.example("llama"), "8xA100", **words).to_code()
+    defined = [node.name for node in ast.parse(code).body if isinstance(node, ast.FunctionDef)]
+    assert len(set(defined)) == len(defined)
+    assert inspect.getsource(layouts.moved) in code
+    assert "jupyter_autotrain" not in code
+    assert "recompute" not in defined
+    layer = run(code, training.llama())["model"].model.layers[1].mlp
+    assert layer.up_proj.weight.device_mesh.ndim == 2
+    assert [str(p) for p in layer.down_proj.weight.placements] == ["S(0)", "S(1)"]
 
 
 @pytest.mark.parametrize(("zero", "free"), [(2, False), (3, True)])
@@ -92,15 +90,9 @@ def test_sharded_states_become_fully_shard(ranks, zero, free):
     assert [str(p) for p in model.layers[1].up.weight.placements] == ["S(0)"]
 
 
-def test_tensor_and_data_together_make_two_axes(ranks):
-    code = planned(Megatron(tensor=4, zero=3)).to_code()
-    model = run(code)["model"]
-    assert model.layers[1].up.weight.device_mesh.ndim == 2
-
-
 def test_a_table_on_the_host_is_looked_up_and_updated_there():
     embed = ModuleSharding(
-        "embed", ("data",), ZeroLevel.NONE, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True
+        "embed", (0,), (), ZeroLevel.NONE, Recompute.NONE, 0, 256 * 64, offload=True, host_table=True
     )
     names = run(f"import torch\n{tables([embed])}")
     model = names["model"]

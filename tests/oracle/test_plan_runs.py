@@ -14,8 +14,6 @@ pytest.importorskip("transformers")
 
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.code_parts import caveats  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.plan.modules import modules_of  # noqa: E402 - after the check for torch
 
 SCRIPT = Path(__file__).with_name("run_plan_code.py")
 STATES = {
@@ -30,8 +28,20 @@ STATES = {
     "zero 1, accumulated": {"zero": 1, "microbatches": 2},
     "fully sharded, accumulated": {"zero": 3, "microbatches": 2},
 }
-OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed")
-CASES = [f"llama: {states}" for states in (*STATES, "tensor")] + [f"gpt2: {states}" for states in OF_GPT2]
+LAYERS = {
+    "tensor": Megatron(tensor=2),
+    "tensor and sequence": Megatron(tensor=2, sequence_parallel=True),
+    "tensor, recomputed": Megatron(tensor=2, recompute="full"),
+    "zero 1, tensor, accumulated": Megatron(tensor=2, zero=1, microbatches=2),
+    "fully sharded, tensor and sequence, recomputed, accumulated": Megatron(
+        tensor=2, sequence_parallel=True, zero=3, recompute="full", microbatches=2
+    ),
+    "data parallel, tensor, accumulated": Megatron(tensor=2, microbatches=2),
+}
+OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed", "tensor and sequence")
+CASES = [f"llama: {states}" for states in (*STATES, "tensor", "tensor, recomputed")]
+CASES += [f"gpt2: {states}" for states in OF_GPT2]
+ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 pytestmark = pytest.mark.timeout(600)
 
@@ -44,79 +54,95 @@ def script():
     return loaded
 
 
-def planned(script, model, pins, mode="hybrid_parallel"):
+def planned(script, model, pins, mode="hybrid_parallel", ranks=2):
     words = {"mode": mode, "search": "recursive_programming"}
-    found = api.plan(script.MODELS[model](), script.batch_of(), "2xA100", pins=pins, **words)
-    priced = found.decision_costs()
-    return found, caveats(priced, modules_of(priced))
+    return api.plan(script.MODELS[model](), script.batch_of(), f"{ranks}xA100", pins=pins, **words)
 
 
-def planned_case(script, case):
+def planned_case(script, case, ranks=2):
     model, _, states = case.partition(": ")
-    if states == "tensor":
-        return planned(script, model, Megatron(tensor=2))
-    return planned(script, model, STATES[states], "data_parallel")
+    if states in LAYERS:
+        return planned(script, model, LAYERS[states], ranks=ranks)
+    return planned(script, model, STATES[states], "data_parallel", ranks)
 
 
-@pytest.fixture(scope="module")
-def ran(script, tmp_path_factory):
+def run(script, folder, cases, ranks):
     """Case → how far its ranks end from one process; all cases in one start of torchrun, which takes long."""
-    folder = tmp_path_factory.mktemp("torchrun")
-    cases = {}
-    for case in CASES:
-        found, missing = planned_case(script, case)
-        assert missing == ()
-        model = case.partition(":")[0]
-        cases[case] = {"model": model, "code": found.to_code(), "split": "data" in found.mesh.axes}
+    for number, case in enumerate(cases):
+        found = planned_case(script, case, ranks)
+        assert found.view()["caveats"] == []
+        (folder / f"plan_code_{number}.py").write_text(found.to_code())
     (folder / "cases.json").write_text(json.dumps(cases))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", SCRIPT, folder]
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(command, env=settings, capture_output=True, text=True, timeout=SLOWEST_S, check=False)
+    done = subprocess.run(
+        [*launch, SCRIPT, folder], env=settings, capture_output=True, text=True, timeout=SLOWEST_S, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads((folder / "found.json").read_text())
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_two_processes_with_the_plans_code_train_as_one_alone(ran, case):
-    found = ran[case]
+@pytest.fixture(scope="module")
+def ran(script, tmp_path_factory):
+    return run(script, tmp_path_factory.mktemp("torchrun"), CASES, 2)
+
+
+@pytest.fixture(scope="module")
+def ran_on_four(script, tmp_path_factory):
+    return run(script, tmp_path_factory.mktemp("torchrun"), ON_FOUR, 4)
+
+
+def assert_equal_to_one_process(found):
     assert found["error"] == ""
     assert found["loss"] < 1e-5  # the model computes it in 32 bits
-    assert found["parameter"] < 1e-6
+    assert found["parameter"] < 1e-5
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_two_processes_with_the_plans_code_train_as_one_alone(ran, case):
+    assert_equal_to_one_process(ran[case])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ON_FOUR)
+def test_four_processes_with_the_plans_code_train_as_one_alone(ran_on_four, case):
+    assert_equal_to_one_process(ran_on_four[case])
 
 
 @pytest.mark.parametrize(
-    ("model", "pins", "what"),
+    ("pins", "what"),
     [
-        ("llama", Megatron(pipeline=2, microbatches=2), "Pipeline: "),
-        ("llama", Megatron(tensor=2, sequence_parallel=True), "Sequence over "),
-        ("gpt2", Megatron(tensor=2), "neither nn.Linear nor nn.Embedding"),
-        ("gpt2", Megatron(tensor=2), "several projections in one weight"),
-        ("gpt2", Megatron(tensor=2), "another module uses its weight too"),
+        (Megatron(pipeline=2, microbatches=2), "Pipeline: "),
+        (
+            {"mesh": (2,), "ops": {"*self_attn.attention": ("h",), "*": (None,)}},
+            "reads features of what comes as whole",
+        ),
     ],
 )
-def test_code_that_does_not_run_as_it_stands_says_so_first_and_in_the_view(script, model, pins, what):
-    found, missing = planned(script, model, pins)
+def test_code_that_does_not_run_as_it_stands_says_so_first_and_in_the_view(script, pins, what):
+    found = planned(script, "llama", pins)
     first = found.to_code().splitlines()[:7]
     assert first[1] == "# Does not run as it stands:"
     assert any(what in line for line in first[2:])
-    assert found.view()["caveats"] == list(missing)
+    assert any(what in sentence for sentence in found.view()["caveats"])
 
 
 def test_weights_split_where_others_average_gradients_are_named(script):
     ops = {"*lm_head*": ("n",), "*": ("batch",)}
-    found, missing = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
-    assert [sentence.partition(":")[0] for sentence in missing] == ["lm_head"]
+    found = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
+    assert found.view()["caveats"][0].startswith("lm_head: split over an axis of data")
     assert "apart = {" in found.to_code()
 
 
 def test_only_the_layers_that_are_split_elsewhere_are_left_out_of_sharding(script):
     one = {"model.layers.1.mlp.gate_proj.*": ("n",), "model.layers.1.mlp.up_proj.*": ("n",)}
     ops = {**one, "model.layers.1.mlp.down_proj.*": ("k",), "*": ("batch",)}
-    found, _ = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
+    found = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
     (line,) = [line for line in found.to_code().splitlines() if line.startswith("apart = ")]
     assert '"model.layers.1.mlp.gate_proj.*"' in line
     assert "layers.*" not in line
 
 
 def test_past_keys_are_switched_off_where_the_trace_did_without_them(script):
-    assert "model.config.use_cache = False" in planned_case(script, "llama: data parallel")[0].to_code()
+    code = planned_case(script, "llama: data parallel").to_code()
+    assert "    for config in caching_configs(model):\n        config.use_cache = False" in code

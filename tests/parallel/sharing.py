@@ -42,6 +42,27 @@ def logits(plan):
     return tuple(in_training.to_local().shape), tuple(in_evaluation.shape), difference
 
 
+def compiled(when, plan):
+    """What is said of a model that is compiled before a plan is applied, or after."""
+    net = training.llama()
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+    try:
+        if when == "before":
+            net.compile()
+        net, _, _ = Plan.from_json(plan).apply(net, optimizer, [])
+        net.compile()
+    except PlanError as refusal:
+        return str(refusal)
+    return ""
+
+
+def compiled_from_outside(plan):
+    """First loss of a model that torch.compile wraps."""
+    loop = training.Loop("llama", plan)
+    loop.net = torch.compile(loop.net, backend="aot_eager")
+    return loop.steps(1)[0]
+
+
 def generated(plan):
     """Tokens that a model generates."""
     ids = training.example("llama")["input_ids"][:2]

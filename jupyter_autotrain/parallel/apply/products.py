@@ -35,9 +35,14 @@ def placement_of(module: nn.Module, recipe: ModuleRecipe) -> Placement:
     dim = _FEATURES_OF[recipe.split]
     if _is_conv1d(module) or (_is_embedding(module) and recipe.split is WeightSplit.COLUMNS):
         dim = 1 - dim
-    elif not _is_linear(module) and not _is_embedding(module):
+    elif not can_split(module):
         raise _unknown(module, recipe)
     return Shard(dim) if recipe.parts == 1 else _StridedShard(dim, split_factor=recipe.parts)
+
+
+def can_split(module: nn.Module) -> bool:
+    """Return whether a module is of a kind whose weight is split: one that adds something to it is not."""
+    return _is_linear(module) or _is_embedding(module) or _is_conv1d(module)
 
 
 def split_forward(module: nn.Module, recipe: ModuleRecipe, mesh: DeviceMesh) -> Callable[[torch.Tensor], torch.Tensor]:

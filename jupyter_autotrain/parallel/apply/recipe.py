@@ -77,6 +77,7 @@ class TensorRecipe:
         regions: First and last layer of each stretch between whose ends ranks have positions of their own.
         gathered: Modules whose input is gathered from those of all ranks before anything in them reads it.
         summed: Modules whose own weights see the positions of their rank only, so that gradients are summed.
+        sizes: Attributes of modules, as paths, that hold a size of what is split; those of a rank are a part.
     """
 
     ranks: int
@@ -84,6 +85,7 @@ class TensorRecipe:
     regions: tuple[tuple[str, str], ...] = ()
     gathered: tuple[str, ...] = ()
     summed: tuple[str, ...] = ()
+    sizes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

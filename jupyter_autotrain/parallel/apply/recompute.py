@@ -24,15 +24,26 @@ def recompute_layers(model: nn.Module, recipe: Recipe) -> None:
     """Have the layers of a recipe recompute; the model keeps its structure and names."""
     of_transformers: Any = model
     if recipe.without_cache:
-        of_transformers.config.use_cache = False  # past keys would be added twice
+        for config in caching_configs(model):
+            config.use_cache = False  # past keys would be added twice
     if recipe.without_checkpointing and hasattr(model, "gradient_checkpointing_disable"):
         of_transformers.gradient_checkpointing_disable()
     for layer in recipe.layers:
         if layer.recompute is not Recompute.NONE:
-            _recompute(model.get_submodule(layer.path), attention_alone=layer.recompute is Recompute.SELECTIVE)
+            recompute(model.get_submodule(layer.path), attention_alone=layer.recompute is Recompute.SELECTIVE)
 
 
-def _recompute(module: nn.Module, *, attention_alone: bool) -> None:
+def caching_configs(model: nn.Module) -> list[Any]:
+    """Return the configurations by which modules keep past keys; a model within a model has one of its own."""
+    found: dict[int, Any] = {}
+    for module in model.modules():
+        config = getattr(module, "config", None)
+        if getattr(config, "use_cache", False):
+            found[id(config)] = config
+    return list(found.values())
+
+
+def recompute(module: nn.Module, *, attention_alone: bool) -> None:
     """Run a module's forward pass under torch's checkpoint, inside of the hooks that gather its weights."""
     words: dict[str, Any] = {"context_fn": _attention_again} if attention_alone else {}
     again = functools.partial(checkpoint, module.forward, use_reentrant=False, **words)

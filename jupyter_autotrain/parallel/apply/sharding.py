@@ -74,7 +74,7 @@ def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
     if ranks.are_alone:
         model.to(ranks.device)
         return Synchronization()
-    _copy_from_rank_0(model, ranks.device)
+    copy_from_rank_0(model, ranks.device)
     if recipe.pipeline:
         return _spread_parts(model, recipe, ranks)
     model.to(ranks.device)
@@ -91,7 +91,7 @@ def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
     return Synchronization(groups=tuple(_sharded(model, [*groups, (model, recipe.zero)], recipe, ranks)))
 
 
-def _copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
+def copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
     """Make the ranks start from the same weights and buffers, however each has seeded itself."""
     with torch.no_grad():
         for tensor in (*model.parameters(), *model.buffers()):

@@ -8,7 +8,7 @@ masks from whole sequences, before it, sees whole sequences, and so does the hea
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -25,8 +25,6 @@ from jupyter_autotrain.parallel.apply.layouts import moved, summed
 from jupyter_autotrain.parallel.apply.products import placement_of, split_forward
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
 
-LOCAL_SIZES: Final = {"GPT2Attention": ("split_size",), "T5Attention": ("n_heads",)}
-"""Class → attributes with sizes of split activations, which are to be those of a rank."""
 HIDDEN: Final = "hidden_states"
 
 
@@ -34,8 +32,10 @@ def share_layers(model: nn.Module, recipe: TensorRecipe, mesh: DeviceMesh) -> No
     """Split a model's layers over a tensor axis; its weights are the same on all ranks.
 
     Raises:
-        PlanError: Weights are of a kind that is not split, or tied to others that are split otherwise.
+        PlanError: Weights are of a kind that is not split, or tied to others that are split otherwise; or the model is
+            compiled.
     """
+    _keep_from_compiling(model)
     _split_weights(model, recipe.modules, mesh)
     for module in recipe.modules:
         if module.split is WeightSplit.NONE and module.comes is not module.reads:
@@ -47,10 +47,13 @@ def share_layers(model: nn.Module, recipe: TensorRecipe, mesh: DeviceMesh) -> No
     for first, last in recipe.regions:
         _gather_input(model.get_submodule(first), mesh, Layout.WHOLE, Layout.POSITIONS)
         _gather_output(model.get_submodule(last), mesh)
-    _set_local_sizes(model, recipe, mesh.size())
+    for path in recipe.sizes:
+        owner, _, attribute = path.rpartition(".")
+        writing = model.get_submodule(owner)
+        setattr(writing, attribute, getattr(writing, attribute) // mesh.size())
     if any(module.leaves is Layout.CLASSES for module in recipe.modules):
         loss_parallel().__enter__()  # for the backward pass as well, wherever the loop has it
-        model.register_forward_hook(_plain_outputs)
+        model.register_forward_hook(_uncompiled(_plain_outputs))
 
 
 def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: DeviceMesh) -> None:
@@ -133,15 +136,6 @@ def _in_place(module: nn.Module, tensors: dict[str, torch.Tensor]) -> Iterator[N
         module._parameters.update(held)  # noqa: SLF001 - as above
 
 
-def _set_local_sizes(model: nn.Module, recipe: TensorRecipe, ranks: int) -> None:
-    """Let modules that write out sizes of what is split have those of a rank."""
-    paths = [module.path for module in recipe.modules if module.split is not WeightSplit.NONE]
-    for name, module in model.named_modules():
-        if any(path.startswith(f"{name}.") for path in paths):
-            for size in LOCAL_SIZES.get(type(module).__name__, ()):
-                setattr(module, size, getattr(module, size) // ranks)
-
-
 def _plain_outputs(model: nn.Module, _args: tuple[Any, ...], made: Any) -> Any:  # noqa: ANN401 - what a model returns
     """Return a loss as a plain tensor, and out of training logits too; in training they stay split."""
 
@@ -150,3 +144,37 @@ def _plain_outputs(model: nn.Module, _args: tuple[Any, ...], made: Any) -> Any: 
         return value.full_tensor() if isinstance(value, DTensor) and not is_split else value
 
     return tree_map(plain, made)
+
+
+def _keep_from_compiling(model: nn.Module) -> None:
+    """Refuse to compile a model that shares layers; what compiles it from outside runs it as it is.
+
+    Compiled code fails on split logits whose gradient is not asked for (pytorch/pytorch#172556), and on recompute.
+
+    Raises:
+        PlanError: It is compiled already.
+    """
+    is_compiled = any(module._compiled_call_impl is not None for module in model.modules())  # noqa: SLF001 - no public one
+    if is_compiled or hasattr(model, "_orig_mod"):
+        raise _compiled(model)
+
+    def refuse(*_args: object, **_words: object) -> None:
+        raise _compiled(model)
+
+    changed: Any = model
+    changed.compile = refuse
+    changed.forward = _uncompiled(model.forward)
+
+
+def _uncompiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs as it is where what calls it is compiled."""
+    kept: Callable[..., Any] = torch.compiler.disable(function)  # type: ignore[no-untyped-call] # torch's
+    return kept
+
+
+def _compiled(model: nn.Module) -> PlanError:
+    return PlanError(
+        f"{type(model).__name__} is compiled, and ranks share its layers.",
+        "A model that is not compiled: torch.compile does not run what is split over a tensor axis.",
+        "Leave out compile, or plan with mode='data_parallel'.",
+    )

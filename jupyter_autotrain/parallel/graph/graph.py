@@ -34,11 +34,15 @@ DTYPE_BYTES: Mapping[str, int] = {
 }
 
 
+WHOLE = "whole"
+"""Key of `OpGraph.meta`: paths of modules with a matrix, which is not split over a tensor axis, as JSON."""
 LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", "alias", "lift_fresh_copy"))
 """Kinds of ops that are linear in their only tensor, whatever its form."""
 SUMS = frozenset(("add", "sub"))
 JOINS = frozenset(("cat", "stack"))
 """With `SUMS`, kinds of ops that are linear in all their tensors taken together."""
+SIZES = "sizes"
+"""Key of `OpGraph.meta`: path of a module that writes out sizes of heads or features → attributes that hold them."""
 
 
 class Family(StrEnum):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
@@ -12,19 +11,12 @@ from jupyter_autotrain.parallel.choices import is_batch_norm
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.code_parts import caveats, offloaded, replicas, submesh, tables
 from jupyter_autotrain.parallel.plan.formatting import ms
-from jupyter_autotrain.parallel.plan.modules import (
-    STYLES,
-    ModuleSharding,
-    in_model,
-    indices_of,
-    layers_of,
-    modules_of,
-    patterns,
-    split_over,
-)
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding, in_model, indices_of, layers_of, modules_of
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
-from jupyter_autotrain.parallel.plan.recipe_code import recipe_code
+from jupyter_autotrain.parallel.plan.recipe_code import recipe_code, switches
 from jupyter_autotrain.parallel.plan.recipes import recipe_of
+from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table
+from jupyter_autotrain.parallel.tensor_axis import tensor_axis, tensor_recipe, why_not_executed
 
 Value = TypeVar("Value", int, Recompute)
 
@@ -40,15 +32,21 @@ def code(plan: PlanData) -> str:
     costs = plan.decision_costs()
     if not plan.beyond:
         recipe = recipe_of(costs)
-        if recipe.tensor is None and recipe.pipeline is None:
+        if recipe.pipeline is None:
             statistics = any(map(is_batch_norm, plan.graph.ops))
             return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
     modules = modules_of(costs)
     here = [module for module in modules if not module.host_table]
-    parts = [_mesh(plan), _settings(plan), tables(modules), _tensor(plan, here), _recompute(modules)]
-    parts += [_stage_cut(plan, modules), replicas(plan, modules), offloaded(here), _pipeline(plan), _loss(here)]
-    body = "\n\n".join(part for part in parts if part)
-    return f"{_head(plan, caveats(costs, modules))}\n{_imports(body)}\n{body}\n"
+    meta = plan.graph.meta
+    off = switches(without_cache="cache" in meta, without_checkpointing="note" in meta)
+    parts = [_mesh(plan), "\n".join(off), tables(modules), _tensor(plan), _recompute(modules)]
+    parts += [_stage_cut(plan, modules), replicas(plan, modules), offloaded(here), _pipeline(plan)]
+    own = "\n\n".join(part for part in parts if part)
+    source = Source.of_interpreter()
+    source.read(_IMPORTS)
+    body = "\n\n".join([*source.reached_from(own), own])
+    imports = "\n".join(source.import_lines(body))
+    return f"{_head(plan, caveats(costs, modules))}\n{imports}\n\n{body}\n"
 
 
 def _title(plan: PlanData) -> str:
@@ -65,57 +63,16 @@ def _head(plan: PlanData, missing: Sequence[str]) -> str:
     return "\n".join(f"# {line}" for line in lines)
 
 
-def _loss(modules: Sequence[ModuleSharding]) -> str:
-    """Where logits stay split by vocabulary, the loss is computed on the parts."""
-    if not any("use_local_output=False" in style for module in modules for style in module.styles):
-        return ""
-    return (
-        "# The cross entropy meets logits that are split by vocabulary:\n"
-        "step = loss_parallel  # run forward and backward inside `with step():`"
-    )
-
-
-def _settings(plan: PlanData) -> str:
-    """Switches of the model that the plan takes to be off."""
-    lines = []
-    if plan.graph.meta.get("cache"):
-        lines.append("model.config.use_cache = False  # recompute would add past keys twice")
-    if plan.graph.meta.get("note"):
-        lines += ['if hasattr(model, "gradient_checkpointing_disable"):', "    model.gradient_checkpointing_disable()"]
-    return "\n".join(lines)
-
-
-_IMPORTS = (
-    ("import fnmatch", ("fnmatch.",)),
-    ("import functools", ("functools.",)),
-    ("import torch", ("torch.",)),
-    (
-        "from torch.distributed.algorithms._checkpoint.checkpoint_wrapper import checkpoint_wrapper",
-        ("checkpoint_wrapper(",),
-    ),
-    ("from torch.distributed.device_mesh import init_device_mesh", ("init_device_mesh(",)),
-    ("from torch.distributed.fsdp import fully_shard", ("fully_shard(",)),
-    ("from torch.distributed.optim import ZeroRedundancyOptimizer", ("ZeroRedundancyOptimizer(",)),
-    ("from torch.distributed.pipelining import PipelineStage, {names}", tuple(_SCHEDULES.values())),
-    ("from torch.distributed.tensor import {names}", ("Replicate", "Shard")),
-    ("from torch.distributed.tensor.parallel import {names}", (*STYLES, "loss_parallel", "parallelize_module")),
-    ("from torch.nn.parallel import DistributedDataParallel", ("DistributedDataParallel(",)),
-    ("from torchao.optim import CPUOffloadOptimizer", ("CPUOffloadOptimizer(",)),
-    (
-        "from torch.utils.checkpoint import CheckpointPolicy, create_selective_checkpoint_contexts",
-        ("create_selective_checkpoint_contexts",),
-    ),
-)  # fmt: skip
-
-
-def _imports(body: str) -> str:
-    """Return the import lines that the code needs."""
-    found = []
-    for line, names in _IMPORTS:
-        used = [name for name in names if re.search(rf"\b{name}\b" if "{names}" in line else re.escape(name), body)]
-        if used:
-            found.append(line.format(names=", ".join(used)))
-    return "\n".join(found) + "\n"
+_IMPORTS = """
+import fnmatch
+import torch
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B
+from torch.nn.parallel import DistributedDataParallel
+from torchao.optim import CPUOffloadOptimizer
+"""
 
 
 def _mesh(plan: PlanData) -> str:
@@ -136,60 +93,28 @@ def _tuple(items: Iterable[str]) -> str:
     return f"({', '.join(found)}{',' if len(found) == 1 else ''})"
 
 
-def _tensor(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
-    """`parallelize_module` for each set of axes that splits weights, layers of equal treatment on one line."""
-    by_axes: dict[tuple[int, ...], list[tuple[ModuleSharding, str]]] = defaultdict(list)
-    odd = []
-    for module in modules:
-        axes, style = split_over(module)
-        if style == "other":
-            odd.append(module.path)
-        elif axes:
-            by_axes[axes].append((module, style))
-    parts = []
-    for axes, styled in by_axes.items():
-        if all(style == "SequenceParallel()" for _, style in styled):
-            continue
-        entries = [f"    {path}: {style}," for path, style in patterns(styled, modules)]
-        parts.append("\n".join([_LOCAL, f"parallelize_module(model, {submesh(plan, axes)}, {{", *entries, "})"]))
-    parts += [f"# {path}: split its weights with distribute_tensor, as plan.strategies says" for path in odd]
-    return "\n\n".join(parts)
-
-
-_LOCAL = "# Between these modules sizes are local: no view may write out the number of all heads."
+def _tensor(plan: PlanData) -> str:
+    """Layers shared over the tensor axis, by the interpreter's own function; none where it does not execute that."""
+    axis = tensor_axis(plan.graph, plan.decision)
+    if axis is None or why_not_executed(plan.graph, plan.decision):
+        return ""
+    recipe = tensor_recipe(plan.graph, plan.decision)
+    table = tensor_table(recipe) if recipe else ()
+    return "\n".join([*table, f"share_layers(model, {TABLE}, {submesh(plan, (axis,))})"])
 
 
 def _recompute(modules: Sequence[ModuleSharding]) -> str:
-    """Checkpoint wrappers around the layers that recompute."""
+    """Layers that recompute, by the interpreter's own function."""
     by_mode: dict[tuple[str, Recompute], list[int]] = defaultdict(list)
     for (container, index), inside in layers_of(modules).items():
         mode = _most_common([m.recompute for m in inside])
         if mode is not Recompute.NONE:
             by_mode[container, mode].append(index)
-    parts = [_wrapped(container, mode, indices) for (container, mode), indices in by_mode.items()]
-    if any(mode is Recompute.SELECTIVE for _, mode in by_mode):
-        parts.insert(0, _POLICY)
-    return "\n\n".join(parts)
-
-
-_POLICY = """attention = {
-    torch.ops.aten._scaled_dot_product_flash_attention.default,
-    torch.ops.aten._scaled_dot_product_efficient_attention.default,
-    torch.ops.aten._scaled_dot_product_cudnn_attention.default,
-}
-
-
-def keep_all_but_attention(context, op, *args, **kwargs):
-    return CheckpointPolicy.PREFER_RECOMPUTE if op in attention else CheckpointPolicy.MUST_SAVE
-
-
-selective = functools.partial(create_selective_checkpoint_contexts, keep_all_but_attention)"""
-
-
-def _wrapped(container: str, mode: Recompute, indices: Sequence[int]) -> str:
-    argument = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
-    layer = f"{in_model(container)}[i]"
-    return f"for i in {indices_of(indices)}:\n    {layer} = checkpoint_wrapper({layer}{argument})"
+    lines = []
+    for (container, mode), indices in by_mode.items():
+        lines.append(f"for i in {indices_of(indices)}:")
+        lines.append(f"    recompute({in_model(container)}[i], attention_alone={mode is Recompute.SELECTIVE})")
+    return "\n".join(lines)
 
 
 def _stage_cut(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Final
 
+from jupyter_autotrain.parallel.choices import Support, choices_in
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
-from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, OpGraph, TensorKind
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.modules import (
     ModuleSharding,
@@ -18,16 +19,16 @@ from jupyter_autotrain.parallel.plan.modules import (
     layers_of,
     matches,
     patterns,
-    split_over,
 )
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
+from jupyter_autotrain.parallel.tensor_axis import tensor_axis
 
 APART = "# Split over an axis of `data` already, or on the host: none of the following reduces their gradients."
 
 
 def replicas(plan: PlanData, modules: Sequence[ModuleSharding]) -> str:
     """Get data parallelism over the axes that split samples or the sequence: DDP, or `fully_shard` layer by layer."""
-    shared = data_axes(modules)
+    shared = data_axes(plan.decision_costs(), modules)
     if not shared:
         return ""
     hybrid = any(decided.states.inner for decided in plan.strategies.values())
@@ -118,33 +119,34 @@ def offloaded(modules: Sequence[ModuleSharding]) -> str:
     )
 
 
-_CUTS = frozenset(("split", "split_with_sizes", "chunk", "unbind", "unsafe_split", "unsafe_chunk"))
-_MOST_NAMED = 4
+_STAGES: Final = ("pipeline stages", "GPipe", "1F1B", "interleaved 1F1B")
+_WRITTEN: Final = frozenset((*_STAGES, "several ZeRO levels", "optimizer on the host", "table on the host"))
+"""Choices that are not executed, and that the code has all the same."""
+_MOST_NAMED: Final = 4
 
 
 def caveats(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[str, ...]:
-    """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands.
-
-    What is made of data parallelism, the ZeRO levels and recompute runs. So do splits of weights in `nn.Linear` and
-    `nn.Embedding` whose activations are whole between them.
-    """
-    graph = costs.graph
-    axes = costs.decision.mesh.axes
-    found = [_stages(len(costs.decision.stages), modules), _sequence(costs), _apart(axes, modules), _odd(modules)]
-    found += [_fused(graph, modules), _other_kinds(graph, modules), _shared(graph, modules), _together(graph, modules)]
+    """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands."""
+    found = [_stages(len(costs.decision.stages), modules), _apart(costs, modules), *_unwritten(costs)]
     return tuple(sentence for sentence in found if sentence)
 
 
-def data_axes(modules: Sequence[ModuleSharding]) -> tuple[int, ...]:
+def data_axes(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[int, ...]:
     """Mesh axes over which some module works on its own samples, or on its own part of the sequence."""
-    columns = zip(*(module.styles for module in modules), strict=True)
-    return tuple(axis for axis, styles in enumerate(columns) if "data" in styles)
+    shared = tensor_axis(costs.graph, costs.decision)
+    used = {axis for module in modules for axis in module.own}
+    return tuple(sorted(used - {shared}))
 
 
 def split_elsewhere(module: ModuleSharding, shared: Sequence[int]) -> bool:
     """Return whether a module's weights are split over one of the axes over which others are replicated."""
-    axes, style = split_over(module)
-    return bool(set(axes) & set(shared)) and "Sequence" not in style
+    return not set(module.split).isdisjoint(shared)
+
+
+def _unwritten(costs: DecisionCosts) -> Iterator[str]:
+    for choice, words in choices_in(costs.graph, costs.decision):
+        if choice.support is not Support.EXECUTED and choice.name not in _WRITTEN:
+            yield f"{words[0].upper()}{words[1:]}: not written here; plan.strategies says what each op does."
 
 
 def _stages(count: int, modules: Sequence[ModuleSharding]) -> str:
@@ -157,105 +159,16 @@ def _stages(count: int, modules: Sequence[ModuleSharding]) -> str:
     )
 
 
-def _sequence(costs: DecisionCosts) -> str:
-    split = set[int]()
-    for op in costs.graph.ops:
-        loops = costs.op_decision(op).split_loops(op)
-        split.update(axis for axis, loop in enumerate(loops) if loop and loop.role is LoopRole.SEQUENCE)
-    if not split:
-        return ""
-    axes = list(dict.fromkeys(costs.decision.mesh.axes[axis] for axis in sorted(split)))
-    return (
-        f"Sequence over {_named(axes)}: between layers each rank has a part of the positions. Rotary tables, positions "
-        "and masks that the model makes from what it sees, as transformers models do, must be of the whole sequence; "
-        "where attention is split so too, run it inside context_parallel."
-    )
-
-
-def _apart(mesh_axes: Sequence[str], modules: Sequence[ModuleSharding]) -> str:
-    shared = data_axes(modules)
+def _apart(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> str:
+    shared = data_axes(costs, modules)
     found = [module for module in modules if not module.host_table and split_elsewhere(module, shared)]
-    axes = _named(list(dict.fromkeys(mesh_axes[axis] for axis in shared)))
-    return _said(
-        found,
-        f"split over an axis of {axes}, where others average gradients. Combine their gradients over its other axes, "
-        "and divide by the number of ranks.",
+    if not found:
+        return ""
+    axes = _named([costs.decision.mesh.axes[axis] for axis in shared])
+    return (
+        f"{_named(list(patterns(found, modules)))}: split over an axis of {axes}, where others average gradients. "
+        "Combine their gradients over its other axes, and divide by the number of ranks."
     )
-
-
-def _odd(modules: Sequence[ModuleSharding]) -> str:
-    found = [module for module in modules if split_over(module)[1] == "other"]
-    return _said(found, "split them with distribute_tensor, no style of torch does it.")
-
-
-def _fused(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
-    """Columns of queries, keys and values in one weight."""
-    cut = [module for module in modules if "Colwise" in split_over(module)[1]]
-    fused = {_path(graph, op) for op in graph.ops if _is_cut(graph, op)}
-    return _said(
-        [module for module in cut if module.path in fused],
-        "several projections in one weight. Order its columns so that a rank gets its share of each.",
-    )
-
-
-def _is_cut(graph: OpGraph, op: Op) -> bool:
-    names = [member.name for member in op.members]
-    names += [graph.ops[reader].name for reader in graph.readers(op)]
-    return not _CUTS.isdisjoint(map(_short_name, names))
-
-
-def _short_name(name: str) -> str:
-    """Return the last part of an op's name without the number that makes it unique."""
-    return name.rpartition(".")[2].rstrip("_0123456789")
-
-
-def _other_kinds(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
-    """Return splits of modules that torch's styles do not support: they take `nn.Linear` and `nn.Embedding`."""
-    strange = {_path(graph, op) for op in graph.ops if not _is_known(op)}
-    return _said(
-        [module for module in _with_split_weights(modules) if module.path in strange],
-        "neither nn.Linear nor nn.Embedding, which alone parallelize_module can split.",
-    )
-
-
-def _shared(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
-    """Weights that another module uses as well: a split of the one leaves the other with its own copy."""
-    families: dict[str, set[Family]] = {}
-    for op in graph.ops:
-        families.setdefault(_path(graph, op), set()).add(op.family)
-    return _said(
-        [module for module in _with_split_weights(modules) if len(families.get(module.path, ())) > 1],
-        "another module uses its weight too. Split both alike, and tie them again.",
-    )
-
-
-def _with_split_weights(modules: Sequence[ModuleSharding]) -> list[ModuleSharding]:
-    return [module for module in modules if split_over(module)[1].startswith(("Colwise", "Rowwise"))]
-
-
-def _is_known(op: Op) -> bool:
-    kinds = {op.kind, *(_short_name(member.name) for member in op.members)}
-    return bool(kinds & {"linear", "embedding"})
-
-
-def _together(graph: OpGraph, modules: Sequence[ModuleSharding]) -> str:
-    """Return a caveat where something compares samples with one another, which is not to be done on each rank's own."""
-    if graph.unsplittable_reason and data_axes(modules):
-        return f"Each rank sees its own samples only, which changes the mathematics: {graph.unsplittable_reason}."
-    return ""
-
-
-def _path(graph: OpGraph, op: Op) -> str:
-    """Return the module whose weights an op reads."""
-    names = [graph.tensors[x.tensor].name for x in op.inputs if graph.tensors[x.tensor].kind is TensorKind.PARAMETER]
-    return names[0].rpartition(".")[0] if names else ""
-
-
-def _said(modules: Sequence[ModuleSharding], what: str) -> str:
-    """Return a sentence about some modules; none about none."""
-    unstyled = [(module, "") for module in modules]
-    paths = [path.strip('"') for path, _ in patterns(unstyled, modules)]
-    return f"{_named(paths)}: {what}" if paths else ""
 
 
 def _named(names: Sequence[str]) -> str:

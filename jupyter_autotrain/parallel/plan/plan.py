@@ -148,7 +148,8 @@ class Plan(PlanData, Displayable):
 
         Each rank runs the loop as it stands: in the workers of a trial, under torchrun, or alone, where nothing is
         split. The model keeps its class, the optimizer its object. Where ranks share layers, logits stay split by
-        classes in training, as one distributed tensor, and are whole in evaluation; losses are plain tensors. Losses
+        classes in training, as one distributed tensor, and are whole in evaluation; losses are plain tensors; the model
+        is not compiled (`torch.compile` is for plans without a tensor axis). Losses
         are those of one process, but for the units that are dropped out: ranks with other samples draw other numbers,
         ranks that share layers the same. The loader gives a rank its samples of each batch,
         one microbatch at a time; `optimizer.step` and `zero_grad` act with the last microbatch of a batch. After 20

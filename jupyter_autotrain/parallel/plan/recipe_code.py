@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -10,37 +9,18 @@ from typing import Final
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.plan.modules import indices_of
+from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table
 
-_IMPORTS: Final = (
-    ("import functools", "functools."),
-    ("import os", "os."),
-    ("import torch", "torch."),
-    ("from torch import distributed", "distributed."),
-    ("from torch.distributed._composable.replicate import replicate", "replicate("),
-    ("from torch.distributed.device_mesh import init_device_mesh", "init_device_mesh("),
-    ("from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard", "MixedPrecisionPolicy("),
-    ("from torch.distributed.fsdp import fully_shard", "fully_shard("),
-    ("from torch.utils._pytree import tree_map", "tree_map("),
-    (
-        "from torch.utils.checkpoint import CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts",
-        "CheckpointPolicy.",
-    ),
-    ("from torch.utils.checkpoint import checkpoint", "checkpoint,"),
-)
-
-_SELECTIVE: Final = """
-ATTENTION = {
-    getattr(torch.ops.aten, f"_scaled_dot_product_{kind}").default
-    for kind in ("flash_attention", "flash_attention_for_cpu", "efficient_attention", "cudnn_attention")
-}
-
-
-def keep_all_but_attention(context, op, *args, **kwargs):
-    return CheckpointPolicy.PREFER_RECOMPUTE if op in ATTENTION else CheckpointPolicy.MUST_SAVE
-
-
-def selective():
-    return create_selective_checkpoint_contexts(keep_all_but_attention)
+_IMPORTS: Final = """
+import os
+import warnings
+import torch
+from torch import distributed
+from torch.distributed._composable.replicate import replicate
+from torch.distributed._composable.replicate_with_fsdp import replicate as replicate_split
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
+from torch.utils._pytree import tree_map
 """
 
 _MASTERS: Final = '''
@@ -48,7 +28,7 @@ def make_optimizer(model):
     """Return an optimizer of 32-bit copies of the weights, which it rounds into them after each step."""
     weights = [p for p in model.parameters() if p.requires_grad]
     copies = [torch.nn.Parameter(p.detach().float()) for p in weights]
-    optimizer = torch.optim.AdamW(copies, lr=3e-4)
+    optimizer = torch.optim.AdamW(copies, lr=3e-4{kernels})
 
     def take_gradients(*_):
         for copy, weight in zip(copies, weights):
@@ -67,14 +47,14 @@ def make_optimizer(model):
 
 _OPTIMIZER: Final = """
 def make_optimizer(model):
-    return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-4)
+    return torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=3e-4{kernels})
 """
 
 _LOOP: Final = '''
 def my_part(batch, part):
     """Return this rank's samples of a microbatch, from a batch that is the same on all ranks."""
     place = {rank}part
-    return tree_map(lambda values: values.chunk(RANKS * MICROBATCHES)[place].to(DEVICE), batch)
+    return tree_map(lambda values: values.chunk({groups} * MICROBATCHES)[place].to(DEVICE), batch)
 
 
 def loss_of(model, batch):
@@ -90,7 +70,7 @@ def train_step(model, optimizer, batch, max_norm=None):
         loss.backward()
         total += loss.detach() / RANKS
     if max_norm is not None:
-        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        {clip}(model.parameters(), max_norm)
     optimizer.step()
     optimizer.zero_grad()
 {sum}    return total
@@ -110,17 +90,29 @@ def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool =
     """Return a module with `spread`, `make_optimizer`, `train_step` and `train`; it needs torch and nothing else.
 
     Args:
-        recipe: Without a tensor axis.
+        recipe: How the plan is executed.
         head: Comment lines above it.
         batch_statistics: Whether the model takes statistics over the batch.
     """
-    masters = bool(recipe.compute) and recipe.zero is ZeroLevel.NONE
-    selective = any(layer.recompute is Recompute.SELECTIVE for layer in recipe.layers)
-    parts = [_constants(recipe), _SELECTIVE if selective else "", _spread(recipe, batch_statistics)]
-    parts += [_MASTERS if masters else _OPTIMIZER, _loop(recipe)]
-    body = "\n\n".join(part.strip("\n") + "\n" for part in parts if part)
+    own = [_spread(recipe, batch_statistics), _optimizer(recipe), _loop(recipe)]
+    if recipe.tensor:
+        own.insert(0, "\n".join(tensor_table(recipe.tensor)))
+    source = Source.of_interpreter()
+    source.read(_IMPORTS)
+    shared = source.reached_from("\n".join(own))
+    body = "\n\n".join(part.strip("\n") + "\n" for part in (_constants(recipe), *shared, *own))
     lines = [f"# {line}" for line in (*head, *_usage(recipe))]
-    return "\n".join([*lines, "", *_imports(body), "", body])
+    return "\n".join([*lines, "", *source.import_lines(body), "", body])
+
+
+def _optimizer(recipe: Recipe) -> str:
+    code = _MASTERS if recipe.compute and not _is_grouped(recipe) else _OPTIMIZER
+    return code.replace("{kernels}", ", foreach=False" if recipe.tensor else "")  # weights lie on several meshes
+
+
+def _is_grouped(recipe: Recipe) -> bool:
+    """Return whether weights are gathered and reduced by FSDP, as it does where it shards none as well."""
+    return recipe.samples > 1 and (recipe.zero is not ZeroLevel.NONE or recipe.tensor is not None)
 
 
 def _usage(recipe: Recipe) -> Iterator[str]:
@@ -132,19 +124,11 @@ def _usage(recipe: Recipe) -> Iterator[str]:
     yield "  for loss in train(model, loader): ..."
 
 
-def _imports(body: str) -> Iterator[str]:
-    names = set[str]()
-    for line, use in _IMPORTS:
-        used = re.search(rf"(?<![\w.]){re.escape(use)}", body)
-        name = line.rpartition(" ")[2] if line.startswith("from") else line
-        if used and name not in names:
-            names.update([name, "checkpoint"] if "CheckpointPolicy" in line else [name])
-            yield line
-
-
 def _constants(recipe: Recipe) -> str:
+    sharing = recipe.ranks // recipe.samples
+    shared = f"SHARING = {sharing}  # ranks in a row that share layers, and have the same samples\n"
     return (
-        f"RANKS = {recipe.ranks}\n"
+        f"RANKS = {recipe.ranks}\n{shared if recipe.tensor else ''}"
         f"MICROBATCHES = {recipe.microbatches}  # of each rank, whose gradients are accumulated\n"
         'KIND = "cuda" if torch.cuda.is_available() else "cpu"\n'
         'DEVICE = torch.device(KIND, int(os.environ.get("LOCAL_RANK", "0")) if KIND == "cuda" else 0)\n'
@@ -157,11 +141,10 @@ def _spread(recipe: Recipe, batch_statistics: bool) -> str:
         lines += _met(recipe)
         if batch_statistics:
             lines += ['    if KIND == "cuda":', "        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)"]
-    lines += [*_switches(recipe), "    model.to(DEVICE)", *_recompute(recipe)]
+    off = switches(without_cache=recipe.without_cache, without_checkpointing=recipe.without_checkpointing)
+    lines += [*(f"    {line}" for line in off), "    model.to(DEVICE)", *_recompute(recipe)]
     if recipe.ranks > 1:
-        lines += ["    with torch.no_grad():", "        for tensor in (*model.parameters(), *model.buffers()):"]
-        lines += ["            distributed.broadcast(tensor, src=0)"]
-        lines += _replicated() if recipe.zero is ZeroLevel.NONE else _sharded(recipe)
+        lines += ["    copy_from_rank_0(model, DEVICE)", *_distributed(recipe)]
     return "\n".join([*lines, "    return model"])
 
 
@@ -169,47 +152,65 @@ def _met(recipe: Recipe) -> Iterator[str]:
     yield '    if KIND == "cuda":'
     yield "        torch.cuda.set_device(DEVICE)"
     yield f"    mesh = {_mesh(recipe)}"
-    yield "    torch.manual_seed(torch.initial_seed() % 2**32 + distributed.get_rank())  # ranks drop out other units"
+    rank = "distributed.get_rank() // SHARING" if recipe.tensor else "distributed.get_rank()"
+    yield f"    torch.manual_seed(torch.initial_seed() % 2**32 + {rank})  # ranks drop out other units"
 
 
 def _mesh(recipe: Recipe) -> str:
+    sizes = {"replica": recipe.replicas, "data": recipe.samples // recipe.replicas}
     if recipe.replicas == 1:
-        return f'init_device_mesh(KIND, ({recipe.ranks},), mesh_dim_names=("data",))'
-    shape = f"({recipe.replicas}, {recipe.ranks // recipe.replicas})"
-    return f'init_device_mesh(KIND, {shape}, mesh_dim_names=("replica", "data"))'
+        del sizes["replica"]
+    if recipe.tensor:
+        sizes["tensor"] = recipe.tensor.ranks
+    names = ", ".join(f'"{name}"' for name in sizes)
+    shape = ", ".join(map(str, sizes.values()))
+    comma = "," if len(sizes) == 1 else ""
+    return f"init_device_mesh(KIND, ({shape}{comma}), mesh_dim_names=({names}{comma}))"
 
 
-def _switches(recipe: Recipe) -> Iterator[str]:
-    if recipe.without_cache:
-        yield "    model.config.use_cache = False  # recompute would add past keys twice"
-    if recipe.without_checkpointing:
-        yield '    if hasattr(model, "gradient_checkpointing_disable"):'
-        yield "        model.gradient_checkpointing_disable()"
+def switches(*, without_cache: bool, without_checkpointing: bool) -> Iterator[str]:
+    """Yield what switches off of the model what a plan takes to be off."""
+    if without_cache:
+        yield "for config in caching_configs(model):"
+        yield "    config.use_cache = False  # past keys would be added twice"
+    if without_checkpointing:
+        yield 'if hasattr(model, "gradient_checkpointing_disable"):'
+        yield "    model.gradient_checkpointing_disable()"
 
 
 def _recompute(recipe: Recipe) -> Iterator[str]:
     for mode in (Recompute.FULL, Recompute.SELECTIVE):
-        words = ", context_fn=selective" if mode is Recompute.SELECTIVE else ""
         for path in _paths([layer.path for layer in recipe.layers if layer.recompute is mode]):
             yield from path
-            yield "        layer = model.get_submodule(path)"
-            yield f"        layer.forward = functools.partial(checkpoint, layer.forward, use_reentrant=False{words})"
+            yield f"        recompute(model.get_submodule(path), attention_alone={mode is Recompute.SELECTIVE})"
 
 
-def _replicated() -> Iterator[str]:
-    yield "    replicate(model, device_mesh=mesh)"
+def _distributed(recipe: Recipe) -> Iterator[str]:
+    """Yield what makes the weights those of a rank: layers shared, then replicas or shards."""
+    if recipe.tensor:
+        yield f'    share_layers(model, {TABLE}, mesh["tensor"])'
+        yield '    warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place'
+    if _is_grouped(recipe):
+        yield from _sharded(recipe)
+    elif recipe.samples > 1:
+        yield "    replicate(model, device_mesh=mesh)"
 
 
 def _sharded(recipe: Recipe) -> Iterator[str]:
-    words = f", reshard_after_forward={recipe.zero is ZeroLevel.PARAMETERS}"
+    call = "replicate_split"
+    axes = '["replica", "data"]' if recipe.replicas > 1 else '["data"]'
+    words = f"mesh=mesh{axes if recipe.tensor else ''}"
+    if recipe.zero is not ZeroLevel.NONE:
+        call = "fully_shard"
+        words += f", reshard_after_forward={recipe.zero is ZeroLevel.PARAMETERS}"
     if recipe.compute:
         words += ", mp_policy=policy"
         yield f"    policy = MixedPrecisionPolicy(param_dtype=torch.{recipe.compute})"
         yield "    model.float()  # shards of 32 bits"
     for path in _paths([layer.path for layer in recipe.layers]):
         yield from path
-        yield f"        fully_shard(model.get_submodule(path), mesh=mesh{words})"
-    yield f"    fully_shard(model, mesh=mesh{words})"
+        yield f"        {call}(model.get_submodule(path), {words})"
+    yield f"    {call}(model, {words})"
 
 
 def _paths(paths: Sequence[str]) -> Iterator[tuple[str]]:
@@ -226,15 +227,24 @@ def _paths(paths: Sequence[str]) -> Iterator[tuple[str]]:
 def _loop(recipe: Recipe) -> str:
     """Return the loop, with what is exchanged with the last microbatch of a step alone."""
     lines = []
-    if recipe.microbatches > 1 and recipe.ranks > 1:
+    if recipe.microbatches > 1 and recipe.samples > 1:
         lines.append("last = part == MICROBATCHES - 1")
         if recipe.zero <= ZeroLevel.OPTIMIZER:
             lines.append("model.set_requires_gradient_sync(last)")
-        if ZeroLevel.NONE < recipe.zero < ZeroLevel.PARAMETERS:
+        if _is_grouped(recipe) and recipe.zero < ZeroLevel.PARAMETERS:
             lines.append("model.set_reshard_after_backward(last)")
-        if recipe.zero is not ZeroLevel.NONE:
+        if _is_grouped(recipe):
             lines.append("model.set_is_last_backward(last)")
-    loop = _LOOP.replace("{sync}", "".join(f"        {line}\n" for line in lines))
     several = recipe.ranks > 1
-    loop = loop.replace("{rank}", "distributed.get_rank() * MICROBATCHES + " if several else "")
-    return loop.replace("{sum}", "    distributed.all_reduce(total)\n" if several else "")
+    rank = "distributed.get_rank() // SHARING" if recipe.tensor else "distributed.get_rank()"
+    words = {
+        "{sync}": "".join(f"        {line}\n" for line in lines),
+        "{rank}": f"{rank} * MICROBATCHES + " if several else "",
+        "{groups}": "RANKS // SHARING" if recipe.tensor else "RANKS",
+        "{clip}": "clip" if recipe.tensor else "torch.nn.utils.clip_grad_norm_",
+        "{sum}": "    distributed.all_reduce(total)\n" if several else "",
+    }
+    loop = _LOOP
+    for name, text in words.items():
+        loop = loop.replace(name, text)
+    return loop

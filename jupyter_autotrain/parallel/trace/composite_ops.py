@@ -19,6 +19,7 @@ from jupyter_autotrain.parallel.trace.internals import Passed, tensors_in
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 from jupyter_autotrain.parallel.trace.recurrent import CELLS, pack, pad, read, run
 from jupyter_autotrain.parallel.trace.traced_ops import TracedOp
+from jupyter_autotrain.parallel.trace.written_sizes import WrittenSizes
 
 
 class GroupedProduct(torch.autograd.Function):
@@ -122,9 +123,10 @@ CHECKS = ("has_torch_function", "has_torch_function_unary", "has_torch_function_
 class FunctionInterceptor(TorchFunctionMode):
     """Intercepts whole calls of torch functions."""
 
-    def __init__(self, recorder: Recorder) -> None:
+    def __init__(self, recorder: Recorder, sizes: WrittenSizes) -> None:
         super().__init__()
         self._recorder = recorder
+        self._sizes = sizes
         self._stand_ins: Mapping[Callable[..., Passed], Callable[..., Passed]] = {
             F.scaled_dot_product_attention: self._attention,
             F.dropout: _dropout,
@@ -143,6 +145,8 @@ class FunctionInterceptor(TorchFunctionMode):
     ) -> Passed:
         """Run a call, as one op where it is one."""
         kwargs = kwargs or {}
+        if self._recorder.path:
+            self._sizes.note(self._recorder.path[-1], func, args, kwargs)
         if func in WHOLE:
             inputs, named = _operands(func, args, kwargs)
             with self._recorder.composite_op(WHOLE[func], inputs, **named) as (_, results):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from torch.func import functional_call
 from torch.utils._pytree import tree_leaves, tree_map
 
 from jupyter_autotrain.errors import TraceError
+from jupyter_autotrain.parallel.apply.recompute import caching_configs
 from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.prepare import fold
 from jupyter_autotrain.parallel.trace.composite_ops import FunctionInterceptor, modules
@@ -21,6 +21,7 @@ from jupyter_autotrain.parallel.trace.convert import to_graph
 from jupyter_autotrain.parallel.trace.internals import NOTE, Passed, shape_only, without_checkpointing
 from jupyter_autotrain.parallel.trace.recorder import Recorder
 from jupyter_autotrain.parallel.trace.traced_ops import explain
+from jupyter_autotrain.parallel.trace.written_sizes import WrittenSizes
 
 _ACTION = "Give a loss_fn that makes the loss from what the model returns."
 
@@ -123,16 +124,15 @@ def trace(
         TraceError: The model fails on these inputs, or its course depends on values (the line is named).
     """
     args, kwargs = _arguments(example_inputs)
-    caches = _keeps_past(model, kwargs)
-    if caches:
-        kwargs["use_cache"] = False
+    past = [] if "use_cache" in kwargs else caching_configs(model)
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     recorder = Recorder(fakes)
-    with _training(model), _without_values(), without_checkpointing() as checkpoints, fakes:
+    sizes = WrittenSizes(model)
+    with _training(model), _without_past(past), _without_values(), without_checkpointing() as checkpoints, fakes:
         state = _shapes(recorder, model)
         args, kwargs = _inputs(recorder, args, kwargs)
         try:
-            with recorder, FunctionInterceptor(recorder):
+            with recorder, FunctionInterceptor(recorder, sizes):
                 loss = _forward(recorder, model, (state, args, kwargs), loss_fn)
                 if loss.requires_grad:
                     with recorder.backward():
@@ -146,9 +146,9 @@ def trace(
         name or type(model).__name__, recorder.seen, recorder.records, recorder.owners, recorder.place(loss)
     )
     notes = {"note": NOTE} if checkpoints.used else {}
-    if caches:
+    if past:
         notes["cache"] = "off"
-    return fold(replace(graph, meta={"torch": torch.__version__, **notes}))
+    return fold(replace(graph, meta={"torch": torch.__version__, **notes, **sizes.notes()}))
 
 
 def _forward(
@@ -168,12 +168,6 @@ def _arguments(given: object) -> tuple[tuple[Passed, ...], dict[str, Passed]]:
     if isinstance(given, Mapping):
         return (), {str(key): value for key, value in given.items()}
     return (tuple(given) if isinstance(given, Sequence) else (given,)), {}
-
-
-def _keeps_past(model: torch.nn.Module, kwargs: Mapping[str, Passed]) -> bool:
-    """Return whether a model would keep past keys, which no training step needs."""
-    caches = getattr(getattr(model, "config", None), "use_cache", False)
-    return bool(caches) and "use_cache" not in kwargs and "use_cache" in inspect.signature(model.forward).parameters
 
 
 def _shapes(recorder: Recorder, model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -228,6 +222,18 @@ def _training(model: torch.nn.Module) -> Iterator[None]:
     finally:
         for module, mode in before.items():
             module.training = mode
+
+
+@contextmanager
+def _without_past(configs: Sequence[Passed]) -> Iterator[None]:
+    """Keep modules with these configurations from keeping past keys, which no training step needs."""
+    for config in configs:
+        config.use_cache = False
+    try:
+        yield
+    finally:
+        for config in configs:
+            config.use_cache = True
 
 
 @contextmanager

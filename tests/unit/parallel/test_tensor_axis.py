@@ -7,6 +7,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
+from torch import nn
+
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.apply.recipe import Layout, WeightSplit
 from jupyter_autotrain.parallel.plan import Megatron
@@ -64,6 +66,39 @@ def test_what_an_encoder_leaves_is_gathered_before_a_decoder_reads_it():
     assert recipe.regions == (("encoder.block.0", "encoder.block.1"),)
     comes = {module.path: (module.comes, module.is_gathered) for module in recipe.modules}
     assert comes["decoder.block.1.layer.1.EncDecAttention.k"] == (Layout.WHOLE, False)
+
+
+def test_sizes_that_modules_write_out_of_what_is_split_are_attributes_that_a_rank_has_a_part_of():
+    assert "transformer.h.0.attn.split_size" in recipe_of("gpt2").sizes
+    assert recipe_of("t5").sizes == ("decoder.block.0.layer.1.EncDecAttention.n_heads",)
+    assert recipe_of("llama").sizes == ()
+
+
+class Written(training.Block):
+    """A layer that knows its heads by a number in its code, or by an attribute."""
+
+    def __init__(self, attribute):
+        super().__init__()
+        if attribute:
+            self.count = 4
+
+    def forward(self, x):
+        y = self.before_attention(x)
+        heads = getattr(self, "count", 4)
+        q, k, v = (made(y).view(len(y), -1, heads, 8).transpose(1, 2) for made in (self.q, self.k, self.v))
+        attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return x + self.o(attended.transpose(1, 2).flatten(2))
+
+
+@pytest.mark.parametrize("attribute", [True, False])
+def test_a_number_of_heads_that_is_no_attribute_is_not_executed(attribute):
+    network = training.Blocks()
+    network.layers = nn.ModuleList([Written(attribute)])
+    plan = api.plan(network, training.example("blocks"), "2xA100", pins=Megatron(tensor=2), **INSTANT)
+    if attribute:
+        assert tensor_recipe(plan.graph, plan.decision).sizes == ("layers.0.count",)
+    else:
+        assert "layers.0 writes out a size of what is split" in why_not_executed(plan.graph, plan.decision)
 
 
 @pytest.mark.parametrize(
