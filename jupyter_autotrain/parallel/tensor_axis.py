@@ -151,7 +151,8 @@ class _Reader(AxisLayouts):
             self.left[out.tensor] = leaves if made is makes else made
         at_loss = makes is Layout.FEATURES and leaves is makes and self._feeds_loss(op)
         left = Layout.CLASSES if at_loss else leaves
-        self._add(ModuleRecipe(_path(op), split, comes, reads, left, self._parts(op)), op)
+        parts = self._parts(op) if split is WeightSplit.COLUMNS and op.family is Family.MATMUL else 1
+        self._add(ModuleRecipe(_path(op), split, comes, reads, left, parts), op)
 
     def _add(self, module: ModuleRecipe, op: Op) -> None:
         if self.modules.setdefault(module.path, module) != module:
@@ -223,17 +224,25 @@ class _Reader(AxisLayouts):
         return False
 
     def _parts(self, op: Op) -> int:
-        """Return how many equal parts the output of a product is cut into, as queries, keys and values are."""
-        names = [member.name for member in op.members]
-        names += [self.graph.ops[reader].name for reader in self.graph.readers(op)]
-        if _CUTS.isdisjoint(map(_kind, names)):
-            return 1
-        sizes = [self.graph.tensors[out.tensor].numel for out in op.outputs]
-        part = min(sizes)
-        parts = sizes.count(part)
-        if max(sizes) not in {part, part * parts}:
-            raise NotExecutedError(f"{op.name} has several projections of unequal size in one weight")
-        return parts
+        """Return how many equal parts the features of a product are cut into, as queries, keys and values are.
+
+        What is cut within each head, behind the view that parts these, goes with its head.
+        """
+        own = [_kind(member.name) for member in op.members]
+        for cut in (op, *(self.graph.ops[reader] for reader in self.graph.readers(op))):
+            kinds = own if cut is op else [*own, _kind(cut.name), *(_kind(member.name) for member in cut.members)]
+            at = next((place for place, kind in enumerate(kinds) if kind in _CUTS), None)
+            if at is None:
+                continue
+            flat = next((place for place, kind in enumerate(kinds[:at]) if kind in {"addmm", "mm"}), None)
+            made = 0 if flat is None else flat + 2  # a product of flat rows, and the view that makes positions of them
+            is_within_heads = not _SHAPES.isdisjoint(kinds[made:at])
+            sizes = [self.graph.tensors[out.tensor].numel for out in cut.outputs]
+            parts = sizes.count(min(sizes))
+            if kinds[at] == "unbind" or max(sizes) not in {min(sizes), min(sizes) * parts}:
+                raise NotExecutedError(f"{op.name} has projections of unequal size, or interleaved, in one weight")
+            return 1 if is_within_heads else parts
+        return 1
 
     def _holder(self, parameter: Operand) -> str:
         return self.graph.tensors[parameter.tensor].name.rpartition(".")[0]

@@ -51,6 +51,16 @@ def test_queries_keys_and_values_in_one_weight_are_three_parts():
     assert parts["transformer.h.0.mlp.c_fc"] == 1
 
 
+def test_queries_keys_and_values_that_each_head_has_together_are_one_part():
+    import transformers
+
+    sizes = {**training.SIZES, **training.WORDS}
+    network = transformers.GPTNeoXForCausalLM(transformers.GPTNeoXConfig(**sizes))
+    plan = api.plan(network, training.example("llama"), "2xA100", pins=Megatron(tensor=2), **INSTANT)
+    parts = {module.path: module.parts for module in tensor_recipe(plan.graph, plan.decision).modules}
+    assert parts["gpt_neox.layers.0.attention.query_key_value"] == 1
+
+
 def test_positions_are_split_between_the_ends_of_the_layers_and_gathered_where_attention_begins():
     recipe = recipe_of("llama", sequence_parallel=True)
     assert recipe.regions == (("model.layers.0", "model.layers.1"),)
