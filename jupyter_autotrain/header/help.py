@@ -121,18 +121,7 @@ def _type_lines(type_name: str, options: type[BaseModel], types: BackendTypes) -
 KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "common": ("name", "objective", "search", "trials", "concurrency", "backend", "resources"),
-        "search": (
-            "tuner",
-            "constraints",
-            "early_stop",
-            "budget",
-            "timeout",
-            "retries",
-            "seed",
-            "start_from",
-            "priority",
-            "weight",
-        ),
+        "search": ("tuner", "constraints", "early_stop", "budget", "timeout", "retries", "seed", "start_from"),
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
         "several processes": ("launcher", "elastic", "parallel"),

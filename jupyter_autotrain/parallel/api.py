@@ -20,7 +20,7 @@ from jupyter_autotrain.parallel.calibrate.calibration import find_machine, for_g
 from jupyter_autotrain.parallel.cost.model import Settings
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.graph.prepare import PreparedGraph, prepare
+from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Plan, PlanImporter
 from jupyter_autotrain.parallel.search import (
     PROOF_S,
@@ -30,13 +30,12 @@ from jupyter_autotrain.parallel.search import (
     Pins,
     SearchLimits,
     SearchRequest,
-    Solution,
     StrategySpace,
     default_share,
     retry_on_interrupt,
     solve,
 )
-from jupyter_autotrain.parallel.search.outer.progress import ProgressLine, shows_progress
+from jupyter_autotrain.parallel.search.outer.progress import progress_on
 from jupyter_autotrain.parallel.search.request.request import batch_size
 
 if TYPE_CHECKING:
@@ -119,18 +118,9 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     priced = settings and for_graph(settings, graph)
     parts = (plan_mode, solver, limits, pinned, searched, priced or Settings())
     request = SearchRequest(*parts, simplicity=_checked_share(share), execute=execute)
-    return Plan.of(request, _solve(graph, machine, request), trace_s, known)
-
-
-def _solve(graph: PreparedGraph, machine: ClusterSpec, request: SearchRequest) -> Solution:
-    """Search, with a line of progress where it can be seen and the search takes long."""
-    if not shows_progress(sys.stdout):
-        return solve(graph, machine, request)
-    line = ProgressLine(sys.stdout)
-    try:
-        return solve(graph, machine, request, tell=line.tell)
-    finally:
-        line.clear()
+    with progress_on(sys.stdout) as tell:
+        solution = solve(graph, machine, request, tell=tell)
+    return Plan.of(request, solution, trace_s, known)
 
 
 def _machine(cluster: str | JsonObject | ClusterSpec) -> tuple[ClusterSpec, Settings | None]:

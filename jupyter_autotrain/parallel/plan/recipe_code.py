@@ -58,7 +58,7 @@ def my_part(batch, part):
 
 
 def loss_of(model, batch):
-    found = model(**batch)
+    found = model(**batch) if hasattr(batch, "keys") else model(*batch)
     return getattr(found, "loss", found)
 
 

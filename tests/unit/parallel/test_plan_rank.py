@@ -13,6 +13,7 @@ from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
 from jupyter_autotrain.parallel.search.factors.lagrangian import Bracket, DualPoint, Relaxation, maximise_dual
 from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem, rank
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
+from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 
 
 def outcome(step_s, held_bytes, candidate="c"):
@@ -31,7 +32,7 @@ def test_the_search_keeps_the_lighter_of_equally_fast_plans_whichever_comes_firs
     light = outcome(1.0, 10.0)
     heavy = outcome(1.0, 11.0)
     for order in ((light, heavy), (heavy, light)):
-        search = BranchAndBound(context=None)
+        search = BranchAndBound(context=SimpleNamespace(progress=ProgressMonitor()))
         for found in order:
             search.update_incumbent(found)
         assert search.best is light

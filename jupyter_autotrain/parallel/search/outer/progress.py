@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import inf
 from typing import TextIO, TypeAlias
@@ -118,6 +119,14 @@ class ProgressLine:
         self._stream.flush()
 
 
-def shows_progress(stream: TextIO) -> bool:
-    """Return whether a stream can write over its line: a terminal, or the output of a notebook's cell."""
-    return stream.isatty() or type(stream).__module__.startswith("ipykernel.")
+@contextmanager
+def progress_on(stream: TextIO) -> Iterator[ProgressListener | None]:
+    """Show progress on a stream that can write over its line, a terminal or a notebook's cell; on others none."""
+    if not (stream.isatty() or type(stream).__module__.startswith("ipykernel.")):
+        yield None
+        return
+    line = ProgressLine(stream)
+    try:
+        yield line.tell
+    finally:
+        line.clear()
