@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, StrategySpace, solve
 from tests.example_graphs import gpt, llama, mlp
@@ -63,3 +64,12 @@ def test_microbatches_that_do_not_divide_well_are_stepped_over():
     limits = SearchLimits(memory_bytes=24e9, proof_s=0.0)
     exact, instant = both(graph, "2x8xH100", SearchRequest(limits=limits, baselines=False))
     assert instant.cost.step_s <= 1.05 * exact.cost.step_s
+
+
+@pytest.mark.parametrize("search", ["recursive_programming", "dynamic_programming"])
+def test_microbatches_that_pins_cannot_split_are_left_out(search):
+    graph = gpt(width=256, layers=4, heads=4, sequence=64, batch=32, vocabulary=512)
+    pins = {"mesh": (2, 4), "ops": {"lm_head*": ("n", "batch"), "*": (None, "batch")}}
+    found = api.plan(graph, None, "2x4xA100", search=search, memory_limit="30MB", pins=pins)
+    assert found.solution.decision.microbatches <= 8  # of 32 samples, over 4 ranks
+    assert found.cost.peak_memory_bytes <= 30e6

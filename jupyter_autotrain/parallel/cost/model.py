@@ -148,6 +148,10 @@ class CostModel:
             known[representative] = self.restrict(op, table) if self.restrict else table
         return known[representative]
 
+    def splits_every_op(self) -> bool:
+        """Return whether each op has a strategy; pins may leave it without one on this mesh."""
+        return self.restrict is None or all(len(self.table_rows(op.id)) for op in self.graph.ops)
+
     def split_loops(self, op_id: int, row: int) -> tuple[int | None, ...]:
         """Return the loop that a strategy splits along each mesh axis, by its index in `Op.loops`; None for whole."""
         return tuple(None if loop == NONE else loop for loop in self.table_rows(op_id)[row].tolist())

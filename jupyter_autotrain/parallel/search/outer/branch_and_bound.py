@@ -194,7 +194,7 @@ def solve_candidate(
     """Return the best plan of a candidate, with a bound; `multiplier` is tried first where memory binds."""
     model = context.models(candidate)[0]
     limits = context.limits(candidate)
-    if context.restriction and any(not len(model.table_rows(op.id)) for op in context.graph.ops):
+    if not model.splits_every_op():
         return CandidateResult(None, inf)
     if context.chain is None:
         return solve_unrolled(model, candidate, limits[0], context.progress.check)

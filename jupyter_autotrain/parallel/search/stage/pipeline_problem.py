@@ -140,7 +140,10 @@ class PipelineProblem:
         return (value + self._bubble_s()) / self._stages_even()
 
     def _once(self, bound: _Bound, work_out: Callable[[], float]) -> float:
-        return self.cache.get(float, _BoundKey(self.candidate, bound), work_out)
+        def make() -> float:
+            return work_out() if self.full_chain().model.splits_every_op() else inf
+
+        return self.cache.get(float, _BoundKey(self.candidate, bound), make)
 
     def _least(self, ops: Iterable[int], weights: LagrangianWeights) -> float:
         """Sum of what each op costs at least, wherever its tensors lie."""
