@@ -2,8 +2,6 @@
 
 import pytest
 
-from tests.matrices import long_besides
-
 pytest.importorskip("torch")
 
 MODEL = """
@@ -85,7 +83,8 @@ def losses(notebook, name, workers, loop=LOOP, more=""):
 
 
 @pytest.mark.timeout(500)
-@pytest.mark.parametrize("zero", long_besides([3], [0, 3]), ids=["DDP", "FSDP"])
+@pytest.mark.long  # notebook 06 and tests/journeys/test_plan_from_a_cell.py do so by default
+@pytest.mark.parametrize("zero", [0, 3], ids=["DDP", "FSDP"])
 def test_two_workers_of_a_cell_have_the_losses_of_one(with_plan, zero):
     notebook = with_plan(zero)
     alone = losses(notebook, f"alone-{zero}", 1)

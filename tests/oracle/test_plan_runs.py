@@ -14,6 +14,7 @@ pytest.importorskip("transformers")
 
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
+from tests.matrices import long_besides  # noqa: E402 - after the check for torch
 
 SCRIPT = Path(__file__).with_name("run_plan_code.py")
 STATES = {
@@ -41,6 +42,13 @@ LAYERS = {
 OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed", "tensor and sequence")
 CASES = [f"llama: {states}" for states in (*STATES, "tensor", "tensor, recomputed")]
 CASES += [f"gpt2: {states}" for states in OF_GPT2]
+BY_DEFAULT = (
+    "llama: data parallel",
+    "llama: zero 1, accumulated",
+    "llama: fully sharded, recomputed",
+    "llama: tensor",
+    "gpt2: tensor and sequence",
+)
 ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 pytestmark = pytest.mark.timeout(600)
@@ -84,7 +92,8 @@ def run(script, folder, cases, ranks):
 
 @pytest.fixture(scope="module")
 def ran(script, tmp_path_factory):
-    return run(script, tmp_path_factory.mktemp("torchrun"), CASES, 2)
+    asked = CASES if os.environ.get("AUTOTRAIN_LONG_TESTS") else BY_DEFAULT
+    return run(script, tmp_path_factory.mktemp("torchrun"), asked, 2)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +107,7 @@ def assert_equal_to_one_process(found):
     assert found["parameter"] < 1e-5
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", long_besides(BY_DEFAULT, CASES))
 def test_two_processes_with_the_plans_code_train_as_one_alone(ran, case):
     assert_equal_to_one_process(ran[case])
 
