@@ -67,13 +67,16 @@ def test_what_runs_is_listed_however_many_newer_ones_have_ended(sidebar, store):
 
 def test_what_is_left_of_a_running_experiment_is_estimated_from_the_trials_that_have_ended(sidebar, store):
     now_s = time.time()
-    store.add_experiment("s7", ExperimentSpec("estimated", Bundle(), trials=4), now_s - 100)
-    store.add_trial("s7", 1, {}, now_s - 100)
+    store.add_experiment("s7", ExperimentSpec("estimated", Bundle(), trials=4), now_s - 170)
+    store.add_trial("s7", 1, {}, now_s - 170)
     for state in (TrialState.PREPARING, TrialState.RUNNING):
-        store.change_state("s7", 1, state, now_s - 100)
+        store.change_state("s7", 1, state, now_s - 170)
     store.change_state("s7", 1, TrialState.SUCCEEDED, now_s)
-    # Three more of a hundred seconds, one after the other, and what has passed since on a loaded machine.
-    expect(item(sidebar, "estimated")).to_contain_text(re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left · 1 min ago"))
+    # Three more of 170 seconds, one after the other, and what has passed since on a loaded machine; an age is told by
+    # whole minutes of the clock.
+    expect(item(sidebar, "estimated")).to_contain_text(
+        re.compile(r"1/4 · ([5-9]|\d\d) min( \d\d s)? left · [12] min ago")
+    )
 
 
 def test_a_name_with_markup_is_shown_as_text(sidebar, store):
