@@ -1,4 +1,4 @@
-"""What one node can give: CPUs, memory and accelerators, beside what trials hold of it and what others wait for."""
+"""Resources of one node: CPUs, memory and accelerators, beside what trials hold of them and others wait for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial asks for, what it holds, and why it does not get it."""
+"""Requests of trials for resources, reservations, and the reason why one does not get them."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Claim:
-    """What an experiment holds and wants.
+    """Claim of an experiment: what it holds and wants.
 
     Attributes:
         id: The experiment.
