@@ -41,7 +41,7 @@ def test_a_cell_is_submitted_inspected_compared_and_stopped_by_keyboard_alone(la
     keyboard = page.keyboard
     for _ in range(3):
         keyboard.press("Shift+Enter")
-    expect(page.locator("article.autotrain")).to_have_count(2)
+    expect(page.locator(".jp-Notebook article.autotrain")).to_have_count(2)  # a panel that is restored is one, too
     the_sidebar(page)
     inspect(page)
     compare(page)
