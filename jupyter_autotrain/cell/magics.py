@@ -19,7 +19,7 @@ from IPython.display import display
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs, widgets
-from jupyter_autotrain.cell import notebook, planning, preview, submission
+from jupyter_autotrain.cell import notebook, planning, preview, session_cell, submission
 from jupyter_autotrain.cell.preview import notice, progress
 from jupyter_autotrain.cell.submission import CellDraft, rehearsal_of
 from jupyter_autotrain.client import Experiment
@@ -56,6 +56,9 @@ class AutotrainMagics(Magics):
 
     def _train(self, line: str, cell: str) -> None:
         command = self._command()
+        if session_cell.is_meant(line):
+            session_cell.run(command, line, cell)
+            return
         try:
             draft = self._read(command, line, cell)
             if draft.parsed.flags.rehearse:

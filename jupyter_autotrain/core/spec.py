@@ -60,6 +60,12 @@ class Budget:
 
 LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
 
+BATCH: Final = "batch"
+"""The mode of an experiment whose trials run a cell to its end."""
+
+STANDARD: Final = "standard"
+"""The mode of a session: one trial, an interpreter that is given cell after cell."""
+
 
 @dataclass(frozen=True, slots=True)
 class CapturedName:
@@ -186,6 +192,7 @@ class ExperimentSpec:
         hooks: What is told of its end and of its trials.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
+        mode: `BATCH` or `STANDARD`.
     """
 
     name: str
@@ -222,6 +229,7 @@ class ExperimentSpec:
     hooks: tuple[Hook, ...] = ()
     header: str = ""
     origin: Origin = field(default_factory=Origin)
+    mode: str = BATCH
 
     @property
     def objectives(self) -> tuple[Objective, ...]:

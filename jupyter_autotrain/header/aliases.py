@@ -184,6 +184,7 @@ FLAGS: Sequence[Flag] = (
     Flag(("--wait",), takes_value=False, text="Wait until the experiment ends."),
     Flag(("--check",), takes_value=False, text="Say in a few lines what would be sent and what differs."),
     Flag(("--dry-run",), takes_value=False, text="Show all that would be sent, and send nothing."),
+    Flag(("--session",), text="Run the cell in an open session, which keeps its variables."),
     Flag(("--rehearse",), takes_value=False, text="Run two steps as several of the workers, in one process, to check."),
 )
 
@@ -197,6 +198,7 @@ class Flags:
     dry_run: bool = False
     file: str = ""
     rehearse: bool = False
+    session: str = ""
 
 
 def spellings() -> list[str]:
@@ -230,7 +232,8 @@ def read_line(line: str) -> tuple[Flags, Document]:
         else:
             options[flag.spellings[0]] = value
     wait, check, dry_run, rehearse = (name in options for name in ("--wait", "--check", "--dry-run", "--rehearse"))
-    return Flags(wait, check, dry_run, options.get("--file", ""), rehearse), document
+    file, session = (options.get(name, "") for name in ("--file", "--session"))
+    return Flags(wait, check, dry_run, file, rehearse, session), document
 
 
 def _pairs(words: Sequence[str], document: Document) -> Iterator[tuple[Flag, str]]:

@@ -8,6 +8,9 @@ from typing import Final, NoReturn
 from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
 
+SESSION_ACTIONS: Final = (
+    "open", "list", "attach", "close", "push", "pull", "interrupt", "restart", "files", "put", "get",
+)  # fmt: skip
 BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust", "trust-project")
 _WITH_JSON: Final = (
     "ls",
@@ -88,6 +91,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
         "file", nargs="?", help="a header file or a backend; without one: whether each backend can be used"
     )
     _add_backends(add("backends", "list the backends that can run trials, check, add, edit and remove them"))
+    _add_session(add("session", "an interpreter at a place, which keeps its variables between cells"))
     add("config", "settings and where they come from").add_argument(
         "--explain", metavar="KEY", help="where the value of this key comes from"
     )
@@ -136,6 +140,21 @@ def _add_backends(backends: _Parser) -> None:
     backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
     backends.add_argument("--unset", action="append", metavar="KEY", help="remove an option; may be repeated")
+
+
+def _add_session(session: _Parser) -> None:
+    texts = (
+        "open NAME; list; attach, close, interrupt, restart, files [NAME]; push and pull VARIABLE; put and get FILE; "
+        "a cell runs in it by %%%%autotrain --session NAME"
+    )
+    session.add_argument("action", choices=SESSION_ACTIONS, metavar="ACTION", help=texts)
+    session.add_argument("word", nargs="?", metavar="NAME", help="the session, the variable, or the file")
+    session.add_argument("--session", default="", metavar="NAME", help="whose variable or file (default: the newest)")
+    session.add_argument("--place", default="local", metavar="NAME", help="open: a backend (default: local)")
+    session.add_argument("--gpus", type=int, metavar="N", help="open: GPUs that it holds")
+    session.add_argument("--cpus", type=float, metavar="N", help="open: CPUs that it holds")
+    session.add_argument("--memory", metavar="SIZE", help="open: such as 16GB")
+    session.add_argument("--idle", default="4h", metavar="TIME", help="open: it ends when no cell runs for so long")
 
 
 def _add_update(update: argparse.ArgumentParser) -> None:

@@ -41,6 +41,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "why": "explain:why",
         "check": "explain:check",
         "backends": "backends:backends",
+        "session": "session:session",
         "config": "explain:config",
         "help": "help:help_text",
         "schema": "explain:schema",

@@ -1,0 +1,147 @@
+"""What a session's trial runs: it hands requests to a kernel and its answers to the stream, until the session ends."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from jupyter_autotrain.agent.ranks import api
+from jupyter_autotrain.agent.session.jupyter_kernel import JupyterKernel
+from jupyter_autotrain.agent.session.messages import SESSION, Frames, Message, Requests, message
+
+_LEAST_PAUSE_S = 0.002
+_MOST_PAUSE_S = 0.05  # between two looks for requests
+_SHARE = 0.05  # of the time since the last message that a look may come late
+
+
+def serve(idle_s: float = 0.0, warn_s: float = 600.0) -> None:
+    """Serve a session until it is closed, stopped, or idle for too long.
+
+    Args:
+        idle_s: Seconds without a running cell or a request after which it ends; 0: never.
+        warn_s: How long before that it is told.
+
+    Raises:
+        RuntimeError: This is no trial, or the kernel does not start.
+    """
+    context = api.context()
+    if context is None:
+        raise RuntimeError("a session runs in a trial")
+    session = _Session(context, _Idle(idle_s, warn_s))
+    session.run()
+
+
+class _Idle:
+    """The time that nothing has been asked for."""
+
+    def __init__(self, limit_s: float, warn_s: float) -> None:
+        self._limit_s = limit_s
+        self._warn_s = min(warn_s, limit_s / 2)
+        self._since_s = time.monotonic()
+        self._warned = False
+
+    @property
+    def seconds(self) -> float:
+        return time.monotonic() - self._since_s
+
+    def reset(self) -> None:
+        self._since_s = time.monotonic()
+        self._warned = False
+
+    @property
+    def is_over(self) -> bool:
+        return 0.0 < self._limit_s <= self.seconds
+
+    def warning(self) -> str:
+        """Return the warning that is due; "" when there is none or it was given."""
+        if self._warned or not 0.0 < self._limit_s - self._warn_s <= self.seconds:
+            return ""
+        self._warned = True
+        left = _duration(self._limit_s - self.seconds)
+        return f"the session has been idle for {_duration(self.seconds)} and ends in {left}: run a cell to keep it"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
+
+
+class _Session:
+    def __init__(self, context: api.TrialContext, idle: _Idle) -> None:
+        self._context = context
+        self._idle = idle
+        self._requests = Requests(context.directory)
+        self._frames = Frames(context.directory)
+        self._kernel = JupyterKernel(context.directory)
+        self._busy: Message | None = None  # the request whose cell runs
+        self._heard_s = time.monotonic()
+        self._end = ""
+
+    def run(self) -> None:
+        """Go on until the session ends."""
+        self._tell("ready", {})
+        while not self._end:
+            for request in self._requests.take():
+                self._heard_s = time.monotonic()
+                self._idle.reset()
+                self._take(request)
+            for said in self._kernel.receive(self._pause_s()):
+                self._heard_s = time.monotonic()
+                self._pass_on(said)
+            self._look()
+        self._tell("closed", {"reason": self._end})
+        self._kernel.close()
+
+    def _pause_s(self) -> float:
+        quiet_s = time.monotonic() - self._heard_s
+        return min(_MOST_PAUSE_S, _LEAST_PAUSE_S + quiet_s * _SHARE)
+
+    def _take(self, request: Message) -> None:
+        kind = request["msg_type"]
+        if request["channel"] == SESSION:
+            if kind == "close":
+                self._end = "closed"
+            elif kind == "restart":
+                self._restart("asked for")
+        elif kind == "interrupt_request":
+            self._kernel.interrupt()
+            reply = message("control", "interrupt_reply", {"status": "ok"}, request)
+            self._frames.write(reply)
+        else:
+            self._kernel.send(request)
+
+    def _pass_on(self, said: Message) -> None:
+        content = said["content"]
+        if said["header"]["msg_type"] == "status":
+            self._busy = said if content.get("execution_state") == "busy" else None
+            self._idle.reset()
+        elif said["header"]["msg_type"] == "stream":  # the trial's log has it too
+            log = sys.stderr if content.get("name") == "stderr" else sys.stdout
+            log.write(str(content.get("text", "")))
+            log.flush()
+        self._frames.write(said)
+
+    def _look(self) -> None:
+        """See whether the session has to end, or its kernel has."""
+        if self._context.should_stop():
+            self._end = self._context.stop_reason()
+        elif ended := self._kernel.ended:
+            self._restart(ended)
+        elif self._busy is not None:
+            self._idle.reset()
+        elif self._idle.is_over:
+            self._end = f"idle for {_duration(self._idle.seconds)}"
+            self._context.reporter.note("info", f"the session has ended: {self._end}")
+        elif warning := self._idle.warning():
+            self._context.reporter.note("warning", warning)
+            self._tell("warning", {"text": warning})
+
+    def _restart(self, why: str) -> None:
+        """Begin a new kernel; all that the old one held is gone."""
+        self._kernel.close()
+        self._busy = None
+        self._context.reporter.note("warning", f"the kernel of the session began anew ({why}); its variables are gone")
+        self._kernel = JupyterKernel(self._context.directory)
+        self._tell("restarted", {"reason": why})
+
+    def _tell(self, kind: str, content: dict[str, object]) -> None:
+        self._frames.write(message(SESSION, kind, content))

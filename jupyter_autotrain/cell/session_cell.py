@@ -1,0 +1,65 @@
+"""A cell that runs in a session: what its kernel says is shown as if it ran here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import cast
+
+from IPython.display import clear_output, display
+
+from jupyter_autotrain import backends, header
+from jupyter_autotrain.agent.session.messages import Message
+from jupyter_autotrain.client.sessions import Session, find_session
+from jupyter_autotrain.verbs import CommandContext
+
+
+def is_meant(line: str) -> bool:
+    """Tell whether a magic line names a session."""
+    return "--session" in line
+
+
+def run(command: CommandContext, line: str, cell: str) -> None:
+    """Run a cell in an open session, and show its output as it comes.
+
+    A header is checked; it counts when the cell is trained.
+
+    Raises:
+        HeaderError: With all faults of the header.
+        CellError: The cell has raised; a notebook shows the traceback of the session.
+        AutotrainError: No such session is open, or it ends meanwhile.
+    """
+    parsed = header.parse_cell(line, cell, backends.header_context(command.cwd, command.environ))
+    lines_above = "\n" * (parsed.code_line - 1)  # so that a traceback has the numbers of the cell
+    with Session(find_session(command.home, parsed.flags.session)) as session:
+        session.run(lines_above + parsed.code, show, input)
+
+
+def show(one: Message) -> None:
+    """Show what a message holds for people."""
+    content = cast("Mapping[str, object]", one["content"])
+    match one["msg_type"]:
+        case "stream":
+            stream = sys.stderr if content.get("name") == "stderr" else sys.stdout
+            stream.write(str(content.get("text", "")))
+            stream.flush()
+        case "display_data" | "execute_result":
+            _display(content, update=False)
+        case "update_display_data":
+            _display(content, update=True)
+        case "clear_output":
+            clear_output(wait=bool(content.get("wait")))  # type: ignore[no-untyped-call]  # IPython has no types here
+        case _:
+            pass
+
+
+def _display(content: Mapping[str, object], *, update: bool) -> None:
+    transient = content.get("transient")
+    name = transient.get("display_id") if isinstance(transient, Mapping) else None
+    display(  # type: ignore[no-untyped-call]  # IPython has no types here
+        content.get("data") or {},
+        metadata=content.get("metadata") or {},
+        raw=True,
+        display_id=name,
+        update=update and name is not None,
+    )

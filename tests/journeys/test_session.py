@@ -1,0 +1,47 @@
+"""A session: cells run in an interpreter at a place, which keeps their state, until it is closed."""
+
+from __future__ import annotations
+
+import pytest
+
+import jupyter_autotrain as at
+
+
+@pytest.fixture
+def lab(notebook):
+    notebook.run("%autotrain session open lab")
+    yield notebook
+    notebook.run("%autotrain stop lab")
+
+
+def test_cells_of_a_session_keep_its_state_and_show_what_they_would_show_here(lab):
+    _, shown = lab.run("%%autotrain --session lab\ncount = 41\nprint('counting')\ncount + 1")
+    assert shown.split() == ["counting", "42"]
+    _, shown = lab.run("%%autotrain --session lab\ntrials: 3\n---\ncount += 1\nprint(count)\nreport(count=count)")
+    assert shown.split() == ["42"]
+    assert "count" not in lab.shell.user_ns
+    lines = lab.fails("%%autotrain --session lab\ndef half(x):\n    return x / 0\nhalf(1)")
+    assert "ZeroDivisionError" in lines[-1]
+    assert "line 2" in "".join(lines)
+    lab.run("given = {'numbers': [1, 2]}")
+    lab.run("%autotrain session push given")
+    lab.run("%%autotrain --session lab\ntaken = [*given['numbers'], count]")
+    lab.run("%autotrain session pull taken")
+    assert lab.value("taken") == [1, 2, 42]
+    (error,) = [line for line in lab.fails("%autotrain session pull nothing") if "'nothing'" in line]
+    assert "no variable" in error
+
+
+def test_a_session_is_an_experiment_of_its_own_mode_that_ends_well_when_it_is_closed(lab):
+    experiment = at.attach("lab")
+    assert (experiment.state, experiment.record.spec.mode) == ("RUNNING", "standard")
+    lab.run("%%autotrain --session lab\nprint('in the log')\nreport(loss=0.5)")
+    assert "is open" in lab.fails("%autotrain session open lab")[0]
+    _, shown = lab.run("%autotrain session list")
+    assert "lab" in shown
+    _, shown = lab.run("%autotrain session close lab")
+    assert "is closed" in shown
+    assert experiment.state == "SUCCEEDED"
+    assert [row["value"] for row in experiment.metrics()] == [0.5]
+    assert experiment.logs() == "in the log\n"
+    assert "No session" in lab.fails("%%autotrain --session lab\n1")[0]
