@@ -9,17 +9,22 @@ import os
 import re
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
+from typing import Final
 
 from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import verbs
 from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.agent_request import Permissions
 from jupyter_autotrain.client.lookup import of_shell
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.errors import AutotrainError, MissingExtraError
 from jupyter_autotrain.views.summary import summary
+
+_MCP_PACKAGES: Final = frozenset({"mcp", "mcp_types", "jupyter_client"})
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,6 +46,7 @@ def main(arguments: list[str] | None = None) -> int:
         show_plan=_show_plan,
         origin=of_shell(environ),
         note=_note,
+        serve=_serve,
     )
     try:
         is_well = verbs.run(sys.argv[1:] if arguments is None else arguments, command)
@@ -85,6 +91,17 @@ def _evaluate(expression: str) -> object:
         "A model and example inputs are names of a notebook or a script.",
         "Use %autotrain plan in a notebook, or jupyter_autotrain.plan(...) in Python.",
     )
+
+
+def _serve(permissions: Permissions) -> None:
+    try:
+        server = import_module("jupyter_autotrain.mcp.server")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _MCP_PACKAGES:
+            raise
+        raise MissingExtraError("mcp", "mcp", "jupyter autotrain mcp") from None
+    environ = dict(os.environ)
+    server.serve(Home.from_environment(environ, Path(jupyter_data_dir())), environ, Path.cwd(), permissions)
 
 
 def _show_plan(plan: object) -> None:

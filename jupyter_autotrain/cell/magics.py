@@ -50,20 +50,20 @@ class AutotrainMagics(Magics):
         As a line magic: `%autotrain VERB` (see `%autotrain help`).
         """
         if cell is None:
-            verbs.run(_words(line), self._command())
+            verbs.run(_words(line), self.command())
         else:
             self._train(line, cell)
 
     def _train(self, line: str, cell: str) -> None:
-        command = self._command()
+        command = self.command()
         if session_cell.is_meant(line):
             session_cell.run(command, line, cell)
             return
         try:
-            draft = self._read(command, line, cell)
+            draft = self.read(command, line, cell)
             if draft.parsed.flags.rehearse:
                 draft = rehearsal_of(draft)
-            submitted = None if _is_preview(draft) else self._submit(command, draft)
+            submitted = None if _is_preview(draft) else self.submit(command, draft)
         except KeyboardInterrupt:
             raise SubmissionInterrupted from None
         if submitted is None:
@@ -77,7 +77,8 @@ class AutotrainMagics(Magics):
         if draft.parsed.flags.rehearse:
             command.write(submitted.experiment.logs())
 
-    def _read(self, command: CommandContext, line: str, cell: str) -> CellDraft:
+    def read(self, command: CommandContext, line: str, cell: str) -> CellDraft:
+        """Read the header of a cell and capture what it needs; raises what `submission.read` does."""
         with progress(self.shell, ()) as shown:
             return submission.read(
                 self.shell,
@@ -89,7 +90,8 @@ class AutotrainMagics(Magics):
                 progress=shown.captured,
             )
 
-    def _submit(self, command: CommandContext, draft: CellDraft) -> Submitted:
+    def submit(self, command: CommandContext, draft: CellDraft) -> Submitted:
+        """Tell what travels, and send a cell; raises what `submit_draft` does."""
         shown: list[Callable[[], None]] = []
 
         def show(part: Callable[[], None]) -> None:
@@ -117,7 +119,8 @@ class AutotrainMagics(Magics):
         if draft.plan is not None:
             command.show_plan(draft.plan)
 
-    def _command(self) -> CommandContext:
+    def command(self) -> CommandContext:
+        """Return the context that verbs run with in this notebook."""
         environ = dict(os.environ)
         return CommandContext(
             home=Home.from_environment(environ, Path(jupyter_data_dir())),

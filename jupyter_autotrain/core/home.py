@@ -74,6 +74,11 @@ class Home:
         return self.root / "checks"
 
     @property
+    def agent_requests(self) -> Path:
+        """The folder of the cells that agents have asked to submit or to plan, one folder each."""
+        return self.root / "agent-requests"
+
+    @property
     def calibrations(self) -> Path:
         """The folder of the constants that were measured at places."""
         return self.root / "calibrations"

@@ -124,10 +124,12 @@ class Origin:
     Attributes:
         notebook: Its path (absolute), or "" where the front end does not provide it.
         session: An identifier of this kernel process, or "".
+        asked_by: The program that submitted in the user's name, such as an agent over MCP; "": the user.
     """
 
     notebook: str = ""
     session: str = ""
+    asked_by: str = ""
 
     @property
     def label(self) -> str:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.client import Experiment, experiments
+from jupyter_autotrain.client.agent_request import Permissions
 from jupyter_autotrain.client.lookup import find, listed
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord
@@ -47,6 +48,7 @@ class CommandContext:
         origin: The notebook whose newest experiment is the default; None: the newest of the home.
         note: Prints a line that is not part of the result.
         display: Shows a value as HTML; None where there is none, in a shell.
+        serve: Serves an agent over standard input and output until it leaves; None in a notebook.
     """
 
     home: Home
@@ -61,6 +63,7 @@ class CommandContext:
     origin: Origin | None = None
     note: Callable[[str], object] = field(default=str)
     display: Callable[[Presentable], None] | None = None
+    serve: Callable[[Permissions], None] | None = None
 
     def write(self, text: str) -> None:
         """Print text without control sequences: names, reasons and logs come from trials."""

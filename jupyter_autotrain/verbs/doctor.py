@@ -38,6 +38,7 @@ _OPTIONAL = {
     "kubernetes": "kubernetes",
     "nvidia-ml-py": "gpu",
     "jupyterlab": "lab",
+    "mcp": "mcp",
 }
 _SHOWN = 5  # of many names
 _FREE_BYTES_WANTED = 1_000_000_000

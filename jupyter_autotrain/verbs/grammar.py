@@ -110,10 +110,9 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     importing.add_argument("--name", metavar="NAME", help="the experiment's name (default: the file's)")
     importing.add_argument("--backend", metavar="NAME", help="where it runs (default: what the file says)")
     importing.add_argument("--trials", metavar="N", help="how many trials (default: what the file says)")
-    calibrate = add("calibrate", "measure at a place what the planner's constants stand for, in about a minute")
-    calibrate.add_argument("--backend", default="local", metavar="NAME", help="the place (default: local)")
-    calibrate.add_argument("--workers", type=int, metavar="N", help="the most ranks that are measured")
+    _add_calibrate(add("calibrate", "measure at a place what the planner's constants stand for, in about a minute"))
     _add_plan(add("plan", "find the best split of a model over a cluster"))
+    _add_mcp(add("mcp", "serve an agent that speaks MCP, over standard input and output; it only reads"))
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
@@ -196,6 +195,18 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
     plan.add_argument("--simplicity", type=float, metavar="SHARE", help="of the step time given up for a simpler plan")
+
+
+def _add_calibrate(calibrate: argparse.ArgumentParser) -> None:
+    calibrate.add_argument("--backend", default="local", metavar="NAME", help="the place (default: local)")
+    calibrate.add_argument("--workers", type=int, metavar="N", help="the most ranks that are measured")
+
+
+def _add_mcp(mcp: argparse.ArgumentParser) -> None:
+    mcp.add_argument("--allow", default="", metavar="WHAT", help="what else it may do: submit, stop, or submit,stop")
+    mcp.add_argument("--trials", type=int, metavar="N", help="with submit: the most trials, of all cells together")
+    mcp.add_argument("--time", metavar="TIME", help="with submit: the longest time of an experiment, such as 2h")
+    mcp.add_argument("--places", metavar="NAMES", help="with submit: the backends that it may use, as local,cluster")
 
 
 def _add_ls(ls: argparse.ArgumentParser) -> None:

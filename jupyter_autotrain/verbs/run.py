@@ -49,6 +49,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "import": "importing:import_experiment",
         "plan": "plan:plan",
         "calibrate": "plan:calibrate",
+        "mcp": "agents:mcp",
     }
 )
 VERBS: Final = tuple(_FUNCTIONS)

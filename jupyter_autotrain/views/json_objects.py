@@ -37,6 +37,7 @@ def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObj
         "state": record.state,
         "reason": record.remark,
         "backend": record.spec.backend_names,
+        "asked_by": record.spec.origin.asked_by,
         "objective": to_json(objective),
         "best": None if best is None else trial_json(best),
         "trials": record.spec.trials,
