@@ -43,6 +43,10 @@ class AutotrainMagics(Magics):
 
     shell: InteractiveShell
 
+    def __init__(self, shell: InteractiveShell) -> None:
+        super().__init__(shell)
+        self._sessions = session_cell.Connections()
+
     @line_cell_magic
     def autotrain(self, line: str, cell: str | None = None) -> None:
         """Train the cell in the background: `%%autotrain [NAME] [flags]`, header, `---`, Python.
@@ -133,6 +137,7 @@ class AutotrainMagics(Magics):
             evaluate=self._evaluate,
             show_plan=self._show_plan,
             origin=notebook.origin(self.shell, environ),
+            connect=self._sessions.connect,
             display=self._display if hasattr(self.shell, "kernel") else None,
         )
 

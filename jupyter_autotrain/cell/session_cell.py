@@ -10,8 +10,27 @@ from IPython.display import clear_output, display
 
 from jupyter_autotrain import backends, header
 from jupyter_autotrain.agent.session.messages import Message
-from jupyter_autotrain.client.sessions import Session, find_session
+from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.client.sessions.handle import Session
+from jupyter_autotrain.client.sessions.opening import find_session
 from jupyter_autotrain.verbs import CommandContext
+
+
+class Connections:
+    """The connections of a notebook to sessions: one lasts until its session has ended."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, Session] = {}
+
+    def connect(self, experiment: Experiment) -> Session:
+        """Return the connection to a session; what the session has said since the last cell is passed over."""
+        for key in [key for key, one in self._open.items() if one.experiment.state.is_final]:
+            self._open.pop(key).close()
+        if experiment.id not in self._open:
+            self._open[experiment.id] = Session(experiment)
+        session = self._open[experiment.id]
+        session.skip()
+        return session
 
 
 def is_meant(line: str) -> bool:
@@ -31,8 +50,9 @@ def run(command: CommandContext, line: str, cell: str) -> None:
     """
     parsed = header.parse_cell(line, cell, backends.header_context(command.cwd, command.environ))
     lines_above = "\n" * (parsed.code_line - 1)  # so that a traceback has the numbers of the cell
-    with Session(find_session(command.home, parsed.flags.session)) as session:
-        session.run(lines_above + parsed.code, show, input)
+    experiment = find_session(command.home, parsed.flags.session)
+    session = command.connect(experiment) if command.connect else Session(experiment)
+    session.run(lines_above + parsed.code, show, input)
 
 
 def show(one: Message) -> None:

@@ -18,6 +18,7 @@ from jupyter_autotrain.store import offset_from_newest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # planning is heavy and rarely needed
+    from jupyter_autotrain.client.sessions.handle import Session
     from jupyter_autotrain.parallel.plan import Plan
 
 
@@ -46,6 +47,7 @@ class CommandContext:
         evaluate: Gives the value of an expression among the user's names.
         show_plan: Shows a plan.
         origin: The notebook whose newest experiment is the default; None: the newest of the home.
+        connect: Gives a connection to a session that stays open; None: each verb makes one for itself.
         note: Prints a line that is not part of the result.
         display: Shows a value as HTML; None where there is none, in a shell.
         serve: Serves an agent over standard input and output until it leaves; None in a notebook.
@@ -62,6 +64,7 @@ class CommandContext:
     show_plan: Callable[[Plan], None]
     origin: Origin | None = None
     note: Callable[[str], object] = field(default=str)
+    connect: Callable[[Experiment], Session] | None = None
     display: Callable[[Presentable], None] | None = None
     serve: Callable[[Permissions], None] | None = None
 

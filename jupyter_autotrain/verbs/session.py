@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.rerun import Dialogue
-from jupyter_autotrain.client.sessions import Session, SessionRequest, find_session, open_session, open_sessions
+from jupyter_autotrain.client.sessions.handle import Session
+from jupyter_autotrain.client.sessions.opening import (
+    SessionRequest,
+    find_session,
+    open_session,
+    open_sessions,
+    register,
+    unregister,
+)
+from jupyter_autotrain.client.sessions.replies import text_of
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.errors import AutotrainError
@@ -35,7 +46,8 @@ def _open(command: CommandContext, arguments: argparse.Namespace) -> None:
         parse_duration(arguments.idle),
     )
     opened = open_session(wanted, command.home, command.cwd, command.origin, Dialogue(command.write, input))
-    with Session(opened):
+    with _connection(command, opened):
+        register(command.home, name)
         command.write(
             f"Session {opened.name} is open at {wanted.place}. Run a cell in it: %%autotrain --session {name}\n"
             f"Close it: %autotrain session close {name}\n"
@@ -58,13 +70,15 @@ def _list(command: CommandContext, _: argparse.Namespace) -> None:
 
 def _attach(command: CommandContext, arguments: argparse.Namespace) -> None:
     with _connected(command, arguments, _given(arguments)) as found:
-        command.write(f"Session {found.name} runs. Run a cell in it: %%autotrain --session {found.name}\n")
-    command.show(found.experiment)
+        command.show(found.experiment)
+        command.write(f"Run a cell in it: %%autotrain --session {found.name}   Its newest cell:\n")
+        found.show_last(lambda one: command.write(text_of(one)))
 
 
 def _close(command: CommandContext, arguments: argparse.Namespace) -> None:
     with _connected(command, arguments, _given(arguments)) as found:
         found.close_session()
+        unregister(found.experiment.record.spec.name)
         command.write(f"Session {found.name} is closed.\n")
 
 
@@ -138,8 +152,14 @@ _ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None
 )
 
 
-def _connected(command: CommandContext, arguments: argparse.Namespace, name: str = "") -> Session:
-    return Session(find_session(command.home, name or arguments.session))
+def _connected(
+    command: CommandContext, arguments: argparse.Namespace, name: str = ""
+) -> AbstractContextManager[Session]:
+    return _connection(command, find_session(command.home, name or arguments.session))
+
+
+def _connection(command: CommandContext, experiment: Experiment) -> AbstractContextManager[Session]:
+    return nullcontext(command.connect(experiment)) if command.connect else Session(experiment)
 
 
 def _given(arguments: argparse.Namespace) -> str:

@@ -8,6 +8,12 @@ import jupyter_autotrain as at
 
 
 @pytest.fixture
+def notebook(notebook, tmp_path, monkeypatch):
+    monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))  # where kernel specs go
+    return notebook
+
+
+@pytest.fixture
 def lab(notebook):
     notebook.run("%autotrain session open lab")
     yield notebook
@@ -45,3 +51,13 @@ def test_a_session_is_an_experiment_of_its_own_mode_that_ends_well_when_it_is_cl
     assert [row["value"] for row in experiment.metrics()] == [0.5]
     assert experiment.logs() == "in the log\n"
     assert "No session" in lab.fails("%%autotrain --session lab\n1")[0]
+
+
+def test_an_idle_session_warns_and_then_ends_by_itself(notebook):
+    notebook.run("%autotrain session open short --idle 2s")
+    experiment = at.attach("short")
+    assert experiment.wait(timeout_s=120)
+    assert experiment.state == "SUCCEEDED"
+    warned, ended = [note.text for note in experiment.store.notes(experiment.id)]
+    assert "has been idle" in warned
+    assert "the session has ended: idle for" in ended

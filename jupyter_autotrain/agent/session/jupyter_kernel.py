@@ -17,6 +17,7 @@ from jupyter_autotrain.agent.session.messages import Message
 _CHANNELS = ("shell", "control", "stdin", "iopub")
 _ASK_AGAIN_S = 0.2  # what the kernel publishes before it is subscribed to is lost
 _PATIENCE_S = 300.0
+_ENDS_IN_S = 5.0
 
 
 class JupyterKernel:
@@ -39,7 +40,7 @@ class JupyterKernel:
         file = f"{self._folder}/kernel.json"
         write_connection_file(file, ip=f"{self._folder}/k", transport="ipc", key=secrets.token_hex(32).encode())
         command = [sys.executable, program_path("start_session_kernel"), directory, "-f", file]
-        environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid())}  # it ends with its parent
+        environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid()), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         environment.pop("MPLBACKEND", None)  # it draws inline
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)
         self._client = BlockingKernelClient(connection_file=file)
@@ -92,14 +93,14 @@ class JupyterKernel:
         return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
-        """End the kernel."""
-        self._client.stop_channels()
-        self._process.terminate()
+        """End the kernel, as a front end does."""
+        self._client.shutdown()
         try:
-            self._process.wait(5.0)
+            self._process.wait(_ENDS_IN_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        self._client.stop_channels()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 

@@ -32,32 +32,34 @@ def serve(idle_s: float = 0.0, warn_s: float = 600.0) -> None:
 
 
 class _Idle:
-    """The time that nothing has been asked for."""
+    """The time that no cell has been asked for; its end comes after a warning."""
 
     def __init__(self, limit_s: float, warn_s: float) -> None:
         self._limit_s = limit_s
         self._warn_s = min(warn_s, limit_s / 2)
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin to count anew."""
         self._since_s = time.monotonic()
-        self._warned = False
+        self._warned_s: float | None = None
 
     @property
     def seconds(self) -> float:
+        """How long it is by now."""
         return time.monotonic() - self._since_s
-
-    def reset(self) -> None:
-        self._since_s = time.monotonic()
-        self._warned = False
 
     @property
     def is_over(self) -> bool:
-        return 0.0 < self._limit_s <= self.seconds
+        """True when the warning was of no use."""
+        return self._warned_s is not None and time.monotonic() - self._warned_s >= self._warn_s
 
     def warning(self) -> str:
         """Return the warning that is due; "" when there is none or it was given."""
-        if self._warned or not 0.0 < self._limit_s - self._warn_s <= self.seconds:
+        if self._limit_s <= 0.0 or self._warned_s is not None or self.seconds < self._limit_s - self._warn_s:
             return ""
-        self._warned = True
-        left = _duration(self._limit_s - self.seconds)
+        self._warned_s = time.monotonic()
+        left = _duration(self._warn_s)
         return f"the session has been idle for {_duration(self.seconds)} and ends in {left}: run a cell to keep it"
 
 
@@ -72,17 +74,17 @@ class _Session:
         self._requests = Requests(context.directory)
         self._frames = Frames(context.directory)
         self._kernel = JupyterKernel(context.directory)
-        self._busy: Message | None = None  # the request whose cell runs
+        self._busy = False  # while a cell runs
         self._heard_s = time.monotonic()
         self._end = ""
 
     def run(self) -> None:
         """Go on until the session ends."""
         self._tell("ready", {})
+        self._idle.reset()
         while not self._end:
             for request in self._requests.take():
                 self._heard_s = time.monotonic()
-                self._idle.reset()
                 self._take(request)
             for said in self._kernel.receive(self._pause_s()):
                 self._heard_s = time.monotonic()
@@ -107,13 +109,15 @@ class _Session:
             reply = message("control", "interrupt_reply", {"status": "ok"}, request)
             self._frames.write(reply)
         else:
+            if kind == "execute_request":
+                self._idle.reset()
             self._kernel.send(request)
 
     def _pass_on(self, said: Message) -> None:
         content = said["content"]
         if said["header"]["msg_type"] == "status":
-            self._busy = said if content.get("execution_state") == "busy" else None
-            self._idle.reset()
+            is_cell = said["parent_header"].get("msg_type") == "execute_request"
+            self._busy = is_cell and content.get("execution_state") == "busy"
         elif said["header"]["msg_type"] == "stream":  # the trial's log has it too
             log = sys.stderr if content.get("name") == "stderr" else sys.stdout
             log.write(str(content.get("text", "")))
@@ -126,7 +130,7 @@ class _Session:
             self._end = self._context.stop_reason()
         elif ended := self._kernel.ended:
             self._restart(ended)
-        elif self._busy is not None:
+        elif self._busy:
             self._idle.reset()
         elif self._idle.is_over:
             self._end = f"idle for {_duration(self._idle.seconds)}"
@@ -138,7 +142,7 @@ class _Session:
     def _restart(self, why: str) -> None:
         """Begin a new kernel; all that the old one held is gone."""
         self._kernel.close()
-        self._busy = None
+        self._busy = False
         self._context.reporter.note("warning", f"the kernel of the session began anew ({why}); its variables are gone")
         self._kernel = JupyterKernel(self._context.directory)
         self._tell("restarted", {"reason": why})

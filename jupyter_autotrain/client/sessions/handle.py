@@ -2,127 +2,48 @@
 
 from __future__ import annotations
 
-import itertools
 import pickle
-import secrets
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from jupyter_autotrain import backends
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.ranks.returned import dumps
 from jupyter_autotrain.agent.session import messages
 from jupyter_autotrain.agent.session.messages import Message
 from jupyter_autotrain.agent.sizes import format_bytes
-from jupyter_autotrain.client.experiment import Experiment
-from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
-from jupyter_autotrain.errors import AutotrainError, BackendError
+from jupyter_autotrain.client.sessions.connection import PAUSE_S, Connection, ended
+from jupyter_autotrain.client.sessions.replies import CellError, ends, failure
+from jupyter_autotrain.errors import AutotrainError
 
 MOST_BYTES: Final = 256_000_000  # of a variable
 _PIECE_BYTES: Final = 2 << 20
 _LEAST_PAUSE_S: Final = 0.002
-_MOST_PAUSE_S: Final = 0.05
 _PAUSE_GROWTH: Final = 1.2
 _LOOK_EVERY_S: Final = 1.0
 _STARTS_IN_S: Final = 600.0
+_RECENT_BYTES: Final = 1 << 20  # of the stream, in which the newest cell is looked for
 
 
-class CellError(Exception):
-    """An exception of a cell in a session, with the traceback as its kernel drew it."""
+class Session(Connection):
+    """An open session that is connected to: its cells, its variables and its files."""
 
-    def __init__(self, content: Message) -> None:
-        super().__init__(f"{content.get('ename')}: {content.get('evalue')}")
-        self.traceback: Sequence[str] = [str(line) for line in content.get("traceback") or ()]
-
-    def _render_traceback_(self) -> list[str]:
-        return [*self.traceback]
-
-
-class Session:
-    """A session that is connected to; to be closed, which leaves it open at its place.
-
-    Args:
-        experiment: The session.
-        waiting: Called now and then while it starts.
-
-    Raises:
-        AutotrainError: It has ended, or its place does not answer.
-    """
-
-    def __init__(self, experiment: Experiment, waiting: Callable[[], object] = lambda: None) -> None:
-        self.experiment = experiment
-        self.name = experiment.name
-        self._ref = _started(experiment, waiting)
-        spec = experiment.record.spec
-        profile = spec.choice(experiment.store.trial(experiment.id, 1).backend).profile
-        self._backend = backends.create(profile, BackendContext(experiment.home))
-        self._names = itertools.count(time.time_ns())
-        self._token = secrets.token_hex(4)
-        self._offset = self._wait_for_kernel(waiting)
-        self._begun = bytearray()  # of a line whose end has not come
-        self._looked_s = time.monotonic()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._backend.close()
-
-    def _wait_for_kernel(self, waiting: Callable[[], object]) -> int:
-        """Return how long the stream is now: its first frame says that the kernel is there."""
-        while True:
-            try:
-                size = self._backend.sizes(self._ref, messages.FOLDER).get(Path(messages.FRAMES).name, 0)
-            except BackendError:  # the folder is not there yet
-                size = 0
-            if size:
-                return size
-            _check_runs(self.experiment)
-            waiting()
-            time.sleep(_MOST_PAUSE_S)
-
-    def send(self, one: Message) -> None:
-        """Send a message to the kernel.
+    def show_last(self, show: Callable[[Message], object]) -> None:
+        """Show the newest cell of the session, whoever ran it, and wait for its end where it still runs.
 
         Raises:
-            BackendError: The place does not take it.
+            CellError: It has raised.
+            AutotrainError: The session has ended, or its kernel began anew.
         """
-        name = f"{next(self._names):020d}-{self._token}"
-        self._backend.put(self._ref, f"{messages.REQUESTS}/{name}", messages.encode(one))
-
-    def ask(self, channel: str, kind: str, content: Message) -> Message:
-        """Send a request; gives it, so that its answers are known by its header."""
-        request = messages.message(channel, kind, content)
-        self.send(request)
-        return request
-
-    def receive(self) -> list[Message]:
-        """Return what the kernel has said since the last call.
-
-        Raises:
-            AutotrainError: The session has ended.
-        """
-        (chunk,) = self._backend.read([Cursor(self._ref, messages.FRAMES, self._offset)])
-        self._offset += len(chunk.data)
-        self._begun += chunk.data
-        whole, newline, rest = self._begun.rpartition(b"\n")
-        if newline:
-            self._begun = rest
-        elif time.monotonic() - self._looked_s > _LOOK_EVERY_S:
-            self._look()
-        found = map(messages.decode, bytes(whole).splitlines())
-        return [one for one in found if one is not None]
-
-    def _look(self) -> None:
-        """Make sure that the session runs: whoever waits for a message would wait for ever."""
-        (status,) = self._backend.poll([self._ref])
-        self._looked_s = time.monotonic()
-        if not status.doubt and status.state.is_final:
-            raise _ended(self.experiment, status.reason)
+        self.go_back(_RECENT_BYTES)
+        recent: list[Message] = []
+        while found := self.receive():
+            recent += found
+        begins = [one["parent_header"].get("msg_id") for one in recent if one["msg_type"] == "execute_input"]
+        if begins:
+            self.follow(str(begins[-1]), show, earlier=recent)
 
     def run(
         self,
@@ -152,9 +73,19 @@ class Session:
         self.follow(request["header"]["msg_id"], show, answer)
 
     def follow(
-        self, request_id: str, show: Callable[[Message], object], answer: Callable[[str], str] | None = None
+        self,
+        request_id: str,
+        show: Callable[[Message], object],
+        answer: Callable[[str], str] | None = None,
+        earlier: Sequence[Message] = (),
     ) -> None:
         """Wait for the end of a request; an interrupt here interrupts the cell there, a second one ends the waiting.
+
+        Args:
+            request_id: The id of the request's message.
+            show: Called with each message about it.
+            answer: Asks the user a question of the cell.
+            earlier: Messages that have been received already.
 
         Raises:
             CellError: The cell has raised.
@@ -166,16 +97,17 @@ class Session:
         pause_s = _LEAST_PAUSE_S
         while waiting:
             try:
-                found = self.receive()
+                found = list(earlier) or self.receive()
+                earlier = ()
                 for one in found:
-                    self._check_kept(one)
                     if one["parent_header"].get("msg_id") != request_id:
+                        self._check_kept(one)
                         continue
-                    waiting -= _ends(one)
-                    failed = _failure(one) or failed
+                    waiting -= ends(one)
+                    failed = failure(one) or failed
                     self._answered(one, answer)
                     show(one)
-                pause_s = _LEAST_PAUSE_S if found else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
+                pause_s = _LEAST_PAUSE_S if found else min(pause_s * _PAUSE_GROWTH, PAUSE_S)
                 time.sleep(pause_s)
             except KeyboardInterrupt:
                 if is_interrupted:
@@ -199,7 +131,7 @@ class Session:
         if one["channel"] == messages.SESSION and one["msg_type"] in {"restarted", "closed"}:
             why = str(one["content"].get("reason", ""))
             if one["msg_type"] == "closed":
-                raise _ended(self.experiment, why)
+                raise ended(self.experiment, why)
             raise AutotrainError(
                 f"The kernel of the session {self.name!r} began anew: {why}.",
                 "Its variables are gone.",
@@ -214,7 +146,7 @@ class Session:
         """Begin a new kernel; all variables are gone. The session and what it holds stay."""
         self.ask(messages.SESSION, "restart", {})
         while not any(one["msg_type"] == "restarted" for one in self.receive()):
-            time.sleep(_MOST_PAUSE_S)
+            time.sleep(PAUSE_S)
 
     def push(self, name: str, value: object) -> int:
         """Give a variable of the session a value of this process; gives the size of its pickle.
@@ -233,7 +165,7 @@ class Session:
         _check_size(name, len(data))
         pieces = range(0, len(data), _PIECE_BYTES)
         for number, start in enumerate(pieces):
-            self._backend.put(self._ref, _pushed(name, number), data[start : start + _PIECE_BYTES])
+            self.backend.put(self.ref, _pushed(name, number), data[start : start + _PIECE_BYTES])
         self._call(f"load(globals(), {name!r}, {len(pieces)})")
         return len(data)
 
@@ -247,7 +179,7 @@ class Session:
         self._call(f"save(globals(), {name!r}, {MOST_BYTES})")
         with tempfile.TemporaryDirectory(prefix="autotrain-pull-") as folder:
             path = Path(folder, "value")
-            self._backend.fetch(self._ref, f"{messages.FOLDER}/pulled", str(path))
+            self.backend.fetch(self.ref, f"{messages.FOLDER}/pulled", str(path))
             try:
                 with path.open("rb") as file:
                     return pickle.load(file)  # noqa: S301 - written by the user's own session
@@ -268,7 +200,7 @@ class Session:
 
     def files(self) -> dict[str, int]:
         """Return the sizes of the files in its working folder, by path."""
-        return self._backend.sizes(self._ref, wire.WORK)
+        return self.backend.sizes(self.ref, wire.WORK)
 
     def put_file(self, source: Path, name: str) -> None:
         """Copy a small file into its working folder.
@@ -282,11 +214,11 @@ class Session:
                 f"{source} has {format_bytes(len(data))}.", f"At most {format_bytes(_PIECE_BYTES)} are put so.",
                 "Name it under `data:` of a cell, or fetch it in the session.",
             )  # fmt: skip
-        self._backend.put(self._ref, f"{wire.WORK}/{name}", data)
+        self.backend.put(self.ref, f"{wire.WORK}/{name}", data)
 
     def get_file(self, name: str, target: Path) -> None:
         """Copy a file of its working folder here."""
-        self._backend.fetch(self._ref, f"{wire.WORK}/{name}", str(target))
+        self.backend.fetch(self.ref, f"{wire.WORK}/{name}", str(target))
 
     def close_session(self) -> None:
         """End the session, and wait until its trial has ended."""
@@ -296,36 +228,6 @@ class Session:
 
 def _pushed(name: str, number: int) -> str:
     return f"{messages.FOLDER}/pushed/{name}.{number}"
-
-
-def _started(experiment: Experiment, waiting: Callable[[], object]) -> JobRef:
-    """Return where the session's trial is, as soon as that is known."""
-    deadline_s = time.monotonic() + _STARTS_IN_S
-    while time.monotonic() < deadline_s:
-        trials = experiment.trials
-        if trials and trials[0].ref is not None:
-            return trials[0].ref
-        _check_runs(experiment)
-        waiting()
-        time.sleep(_MOST_PAUSE_S)
-    raise AutotrainError(
-        f"The session {experiment.name!r} has not begun: {' '.join(experiment.why()) or 'it waits'}",
-        "A place with room for it.",
-        f"Ask again later: %autotrain session attach {experiment.name}",
-    )
-
-
-def _check_runs(experiment: Experiment) -> None:
-    if experiment.state.is_final:
-        raise _ended(experiment, " ".join(experiment.why()))
-
-
-def _ended(experiment: Experiment, why: str) -> AutotrainError:
-    return AutotrainError(
-        f"The session {experiment.name!r} has ended{f': {why}' if why else '.'}",
-        "A session that is open.",
-        f"Open it again: %autotrain session open {experiment.record.spec.name}",
-    )
 
 
 def _check_name(name: str) -> None:
@@ -339,18 +241,3 @@ def _check_size(name: str, size_bytes: int) -> None:
             f"{name!r} has {format_bytes(size_bytes)}.", f"At most {format_bytes(MOST_BYTES)} travel so.",
             "Save it to a file, and name that under `data:`.",
         )  # fmt: skip
-
-
-def _ends(one: Message) -> set[str]:
-    """Return what of a request a message ends: its reply, and that all it has shown has come."""
-    if one["channel"] == "shell":
-        return {"reply"}
-    is_idle = one["msg_type"] == "status" and one["content"].get("execution_state") == "idle"
-    return {"idle"} if is_idle else set()
-
-
-def _failure(one: Message) -> CellError | None:
-    content = one["content"]
-    if one["channel"] != "shell" or content.get("status") == "ok":
-        return None
-    return CellError({"ename": "Aborted", "evalue": "a cell before it has failed", **content})

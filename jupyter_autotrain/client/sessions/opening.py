@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
+
+from jupyter_core.paths import jupyter_data_dir
 
 from jupyter_autotrain import backends, capture
 from jupyter_autotrain import header as headers
@@ -20,6 +25,7 @@ from jupyter_autotrain.core.spec import STANDARD, ExperimentSpec, Origin
 from jupyter_autotrain.errors import AutotrainError
 
 IDLE_S: Final = 4 * 3600.0
+_KERNEL: Final = "jupyter_autotrain.client.sessions.kernel"
 _SCRIPT: Final = "from jupyter_autotrain.agent.session import serve\nserve(idle_s={idle_s!r})\n"
 
 
@@ -99,3 +105,28 @@ def find_session(home: Home, name: str = "") -> Experiment:
         f"Open are: {', '.join(one.name for one in found) or 'none'}.",
         f"Open one: %autotrain session open {name or 'lab'}",
     )
+
+
+def spec_folder(name: str) -> Path:
+    """Return the folder of the kernel spec of a session."""
+    return Path(jupyter_data_dir(), "kernels", f"autotrain-{name.lower()}")
+
+
+def register(home: Home, name: str) -> None:
+    """Add a kernel spec for a session: `Python on NAME` in the lists of kernels."""
+    program = ["-m", _KERNEL, "-f", "{connection_file}", "--session", name, "--home", str(home.root)]
+    spec = {
+        "argv": [sys.executable, *program],
+        "display_name": f"Python on {name}",
+        "language": "python",
+        "interrupt_mode": "message",
+        "metadata": {"debugger": True},
+    }
+    folder = spec_folder(name)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "kernel.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
+
+
+def unregister(name: str) -> None:
+    """Remove the kernel spec of a session, if there is one."""
+    shutil.rmtree(spec_folder(name), ignore_errors=True)
