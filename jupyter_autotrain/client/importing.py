@@ -21,7 +21,12 @@ _LEFT_OUT = ("nni-experiments", "nni_experiments", "__pycache__")
 
 
 def import_nni(
-    path: Path, home: Home, environ: Mapping[str, str], settings: Mapping[str, object], say: Callable[[str], object]
+    path: Path,
+    home: Home,
+    environ: Mapping[str, str],
+    settings: Mapping[str, object],
+    say: Callable[[str], object],
+    origin: Origin | None = None,
 ) -> Experiment:
     """Submit an experiment of NNI; its trials call `nni` as before.
 
@@ -31,6 +36,7 @@ def import_nni(
         environ: The variables of the entry point.
         settings: Keys of a header that go before those of the file.
         say: Prints what differs from NNI.
+        origin: The notebook that asks for it, whose experiment it is then; None: no notebook's.
 
     Raises:
         HeaderError: The file or a setting is wrong.
@@ -45,7 +51,7 @@ def import_nni(
     code = _CODE.format(command=found.command)
     captured = capture.capture(code, {}, label=path.name, **capture_settings(parsed, found.folder))
     unknown = replace(captured, reports=capture.Reports())  # what its files report is not looked for
-    draft = Draft(parsed, unknown, path.stem, Origin(), found.folder, environ)
+    draft = Draft(parsed, unknown, path.stem, origin or Origin(), found.folder, environ)
     dialogue = Dialogue(say, lambda _: "")
     return submit_draft(draft, home, dialogue, Progress(lambda _: None, lambda: None)).experiment
 

@@ -13,5 +13,5 @@ def import_experiment(command: CommandContext, arguments: argparse.Namespace) ->
     given = {"name": arguments.name, "backend": arguments.backend, "trials": arguments.trials}
     settings = {key: value for key, value in given.items() if value is not None}
     path = command.cwd / arguments.file
-    experiment = import_nni(path, command.home, command.environ, settings, command.write)
+    experiment = import_nni(path, command.home, command.environ, settings, command.write, command.origin)
     command.show(experiment)

@@ -54,7 +54,7 @@ def run_file(notebook, name, command):
     result, shown = notebook.run(f"%autotrain import {folder}/config.yml --name {name}")
     assert result.success, shown
     experiment = attach(name)
-    experiment.wait(timeout_s=90)
+    assert experiment.wait(timeout_s=300), experiment.why()
     return experiment
 
 
@@ -71,6 +71,14 @@ def test_a_command_for_the_shell_reports_from_its_own_process(notebook):
     experiment = run_file(notebook, "shell", "echo begun && python3 mnist.py --epochs 1")
     assert experiment.state == "SUCCEEDED", experiment.why()
     assert sorted(trial.value for trial in experiment.trials) == [0.25, 0.5, 0.5, 1.0]
+
+
+def test_an_imported_experiment_is_the_newest_of_its_notebook_also_beside_one_of_its_name(notebook):
+    notebook.run("%%autotrain same --wait\nobjective: maximize acc\n---\nreport(acc=0.125)")
+    imported = run_file(notebook, "same", "python3 mnist.py --epochs 1")
+    assert imported.state == "SUCCEEDED", imported.why()
+    assert attach("_").id == imported.id
+    assert len(imported.trials) == 4
 
 
 OTHERS = """\
