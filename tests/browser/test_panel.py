@@ -172,16 +172,16 @@ def test_a_trial_that_begins_takes_neither_focus_nor_selection_from_the_details(
 
 
 def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
-    add(store, "p6", "planned")
     graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
     plan = kept_plan(api.plan(graph, None, "8xH100", search="recursive_programming"))
     bundle = Home(server.home).bundle("p6")
     bundle.mkdir(parents=True, exist_ok=True)
     (bundle / "plan.json").write_text(json.dumps(plan))
+    add(store, "p6", "planned")  # as at a submit, last: a page hears of an experiment that is whole
     panel = open_panel(page, "p6")
     panel.get_by_role("tab", name="Details").click()
     strategy = panel.get_by_role("region", name="Strategy")
-    strategy.get_by_text(f"Plan of {plan['name']} on {plan['cluster']['name']}").wait_for()
+    expect(strategy).to_contain_text(f"Plan of {plan['name']} on {plan['cluster']['name']}")
     strategy.get_by_role("row", name="DDP").first.wait_for()
     strategy.get_by_label("The plan as code").get_by_text("from torch.distributed").wait_for()
 

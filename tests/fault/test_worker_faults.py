@@ -202,7 +202,8 @@ def test_a_trial_that_stops_its_supervisor_is_ended_at_once_and_the_receipt_says
     begun_s = time.monotonic()
     receipt = backend.cancel(ref, 0.2)
     assert time.monotonic() - begun_s < 10  # by far less than a supervisor may take that only seems stuck
-    assert worker in receipt.pids_killed
+    # Between two stops the supervisor may send the signal itself, which this receipt does not know.
+    assert worker in {*receipt.pids_killed, *receipt.pids_ended}
     assert receipt.pids_left == ()
     assert nothing_left(str(directory_of(home, trial)))
     assert status(backend, ref).state is TrialState.CANCELLED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.backends.ssh.backend import SshBackend
@@ -16,7 +17,14 @@ from tests.labs.ssh_trials import read_on
 def nothing_runs_on(*hosts: LabHost) -> None:
     """Wait until no process of a trial, an agent or a receiver is on these hosts; whoever asks has closed its links."""
     for host in hosts:
-        wait_until(lambda host=host: not _ours(host), f"the end of all processes on {host.name}", within_s=120.0)  # type: ignore[misc]  # bound at once
+        try:
+            wait_until(partial(_is_empty, host), f"the end of all processes on {host.name}", within_s=200.0)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there are: {_ours(host)}") from error
+
+
+def _is_empty(host: LabHost) -> bool:
+    return not _ours(host)
 
 
 def _ours(host: LabHost) -> list[str]:
