@@ -18,13 +18,17 @@ stderr        bytes as printed
 metrics       one frame per line, see below
 usage         what the trial uses on this node, a line each time it is looked at, see below
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
+rounds        of a client of a federated training, a line of JSON for each message: {"hello": its public key, or ""},
+              {"order": id, "file", "sha256", "size", "samples", "metrics"}
 control/      files put by the backend: `stop` asks the trial to end itself (`should_stop()` turns true; the text of
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason). On several nodes
               `stop-reached`: how many calls of `should_stop()` the ranks here have answered when they saw the stop, and
               `stop-at`: the call at which all nodes stop; `launch-ADDRESS`: what mpiexec on the first node wants to be
               run on that one, `launch-ended`: that has ended everywhere. `noted-CHECKSUM`: made by the trial's process
-              that was the first to send that note
+              that was the first to send that note. `round`: the order that the client of a federated training carries
+              out next (JSON: id, kind, round, rounds, file, sha256, config)
 checkpoints/  what `checkpoint` saved
+updates/      the weights that a federated training's client sends, by the id of the order
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
 work/         the worker's current directory: links to the shipped files, copies of those that the cell may write to
 ```
@@ -77,6 +81,7 @@ STDERR = "stderr"
 METRICS = "metrics"
 USAGE = "usage"
 LAUNCHER_LOG = "launcher"
+ROUNDS = "rounds"
 LONGEST_NAME = 1000  # of a metric, in characters
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
@@ -93,6 +98,8 @@ OUTPUTS = "outputs"
 ELSEWHERE_FILE = "elsewhere.json"  # in the home's copy only: {path: size} of files that are still where the trial ran
 KEPT_FILE = "kept.json"  # in the home's copy only: `KeptCheckpoints`, those that only the trial's place has
 CONTROL = "control"
+ROUND_FILE = "control/round"
+UPDATES = "updates"
 WORK = "work"
 FOLDERS = (CHECKPOINTS, OUTPUTS, CONTROL, WORK)
 TOKEN_VARIABLE = "AUTOTRAIN_TOKEN"  # noqa: S105 - its name: of the supervisors of a trial's nodes, which know each other by it

@@ -27,6 +27,7 @@ from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.client.waiting import Patience, Progress
 from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.federated import check_packages
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin, TrialSource
@@ -107,10 +108,12 @@ class Draft:
         """Return the spec of the experiment; its bundle is not written yet.
 
         Raises:
-            AutotrainError: Its tuner or early-stopping rule cannot be made here.
+            AutotrainError: Its tuner or early-stopping rule cannot be made here, or a package is missing for it.
         """
         spec = self.header.to_spec(bundle=self.captured.bundle, name=self.name, environ=self.environ)
         spec = tuners.prepared(spec)
+        if spec.federated is not None:
+            check_packages(spec.federated)
         return with_requirements(replace(spec, origin=self.origin), self.cwd)
 
 

@@ -33,7 +33,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         script=spec.bundle.script,
         params=trial.params,
         seed=None if spec.seed is None else spec.seed + trial.number - 1,
-        objective=spec.objective.metric if spec.objective else "",
+        objective=spec.objective.metric if spec.objective and not spec.federated else "",
         resources=spec.resources,
         launcher=spec.launcher,
         elastic=spec.elastic,
@@ -49,6 +49,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         fetch_limit_bytes=spec.fetch_limit_bytes,
         source=trial.source,
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 or trial.source else None,
+        client=spec.federated.clients[trial.number - 1].name if spec.federated else "",
         options=spec.choice(trial.placement.backend).options,
     )
 

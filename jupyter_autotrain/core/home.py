@@ -99,6 +99,10 @@ class Home:
         """Return the copy of a trial's rows in the store."""
         return self.experiment(experiment_id) / "trials" / str(number) / "rows.json"
 
+    def federated(self, experiment_id: str) -> Path:
+        """Return the folder of the global model of a federated experiment, and of how far it is."""
+        return self.experiment(experiment_id) / "federated"
+
     def bundle(self, experiment_id: str) -> Path:
         """Return the folder of the code and data of one experiment."""
         return self.experiment(experiment_id) / "bundle"

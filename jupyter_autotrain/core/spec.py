@@ -11,6 +11,7 @@ from typing import Final
 from jupyter_autotrain.agent.environments.python_environment import PythonEnvironment, PythonPackage
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES, DataSource
+from jupyter_autotrain.core.federated import FederatedSpec
 from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.objective import Constraint, Objective
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
@@ -24,7 +25,7 @@ TRIAL: Final = "trial"
 MEMBERS: Final = ("checkpoint", "display", "params", "rank", "report", "should_stop", "world_size")
 """The attributes of `trial`; each of them is a name of its own too."""
 
-TRIAL_ONLY: Final = ("hints", "should_prune", "suggest_categorical", "suggest_float", "suggest_int")
+TRIAL_ONLY: Final = ("hints", "rounds", "should_prune", "suggest_categorical", "suggest_float", "suggest_int")
 """Further attributes of `trial`, which are no names of their own."""
 
 TRIAL_NAMES: Final = frozenset({TRIAL, *MEMBERS})
@@ -192,6 +193,7 @@ class ExperimentSpec:
         retries: How often a failed trial is tried again.
         start_from: The trial whose checkpoint its trials begin with.
         hooks: What is told of its end and of its trials.
+        federated: How its trials, the clients, train one model together; None: they are independent.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
         mode: `BATCH` or `STANDARD`.
@@ -229,6 +231,7 @@ class ExperimentSpec:
     retries: int = 0
     start_from: TrialSource | None = None
     hooks: tuple[Hook, ...] = ()
+    federated: FederatedSpec | None = None
     header: str = ""
     origin: Origin = field(default_factory=Origin)
     mode: str = BATCH
@@ -285,6 +288,7 @@ class TrialSpec:
             any; None: from the beginning.
         resume_note: Why it does not go on from them, which the trial tells its user; the rest of a sentence that begins
             with the attempt.
+        client: The client of a federated training that it is; "" where it is none.
         options: Options of the backend, from its section of the header.
     """
 
@@ -312,6 +316,7 @@ class TrialSpec:
     source: TrialSource | None = None
     resume_attempt: int | None = None
     resume_note: str = ""
+    client: str = ""
     options: JsonObject = field(default_factory=dict)
 
     @property

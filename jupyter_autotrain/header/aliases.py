@@ -24,7 +24,7 @@ from jupyter_autotrain.header.document import (
 )
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-SECTIONS = ("resources", "budget", "env", "data", "parallel", "hooks")  # merged key by key across sources
+SECTIONS = ("resources", "budget", "env", "data", "parallel", "hooks", "federated")  # merged key by key across sources
 _FREE = ("search", "env", "secrets", "backend", "data", "hooks")  # what is inside is the user's own
 _MOVES: Mapping[KeyPath, KeyPath] = {
     ("experiment_name",): ("name",),
@@ -54,7 +54,6 @@ _NEEDLESS = {
     "use_annotation": "`search:` says what is searched",
     "log_level": "logs are kept in full",
     "debug": "logs are kept in full",
-    "mode": "each trial runs once and ends",
     "reuse": "each trial has a process of its own, which begins soon; `local: {reuse: false}` starts it anew",
     "reuse_mode": "each trial has a process of its own, which begins soon; `local: {reuse: false}` starts it anew",
     "version": "there is one format of headers",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.space import Choice, count_points
-from jupyter_autotrain.header import objectives, search_keys, value_faults
+from jupyter_autotrain.header import federated_section, objectives, search_keys, value_faults
 from jupyter_autotrain.header.backend_models import NamedBackend
 from jupyter_autotrain.header.document import (
     Document,
@@ -26,12 +26,16 @@ from jupyter_autotrain.header.sections import missing_here
 from jupyter_autotrain.header.value_faults import validated
 
 _KEY = "backend"
+_CLIENTS = "clients"
 _FORMS = "expected a name, a mapping such as {type: ssh, hosts: [gpu1]}, or a list of them"
 
 
 def read_backends(document: Document, profiles: Profiles) -> tuple[tuple[BackendChoice, ...], list[Fault]]:
     """Return the backends that settings name, in their order, and what is wrong with them."""
     reader = _Reader(document, profiles)
+    if clients := document.data.get(_CLIENTS):
+        of_clients = [reader.item(item, (_CLIENTS,)) for item, _ in _items(clients)]
+        return tuple({one[0].profile.name: one[0] for one in of_clients if one}.values()), reader.faults
     read = [reader.item(item, path) for item, path in _items(document.data.get(_KEY, "local"))]
     choices = list(filter(None, read))
     if not choices and not reader.faults:
@@ -178,6 +182,10 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
             yield ("notify",), f"there is no hook {shown(name)}", known, "see %autotrain help hooks"
     yield from _worker_contradictions(header)
     yield from _search_contradictions(header)
+    keys = {key for key in header.model_fields_set - {"resources"} if getattr(header, key)}
+    if header.resources.nodes * header.workers_per_node > 1:
+        keys.add("resources")
+    yield from federated_section.contradictions(header.mode, header.clients, header.federated, keys)
 
 
 def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:

@@ -124,6 +124,7 @@ KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "search": ("tuner", "constraints", "early_stop", "budget", "timeout", "retries", "seed", "start_from"),
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
+        "clients that train together": ("mode", "clients", "federated"),
         "several processes": ("launcher", "elastic", "parallel"),
         "around a run": ("autolog", "priority", "weight", "on_rerun", "hooks", "notify"),
     }

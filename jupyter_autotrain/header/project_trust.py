@@ -38,8 +38,8 @@ FREE_KEYS: Final = frozenset(
 """Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""
 TRUSTED_KEYS: Final = frozenset(
     {
-        "backend", "env", "environment", "pass_env", "secrets", "not_secrets", "ship", "data", "hooks", "parallel",
-        "on_rerun", "setup", "start_from", "tuner",
+        "backend", "clients", "federated", "mode", "env", "environment", "pass_env", "secrets", "not_secrets", "ship",
+        "data", "hooks", "parallel", "on_rerun", "setup", "start_from", "tuner",
     }
 )  # fmt: skip
 """Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs.

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, PrivateAttr, WithJsonSchema
 from jupyter_autotrain.agent.environment import passed
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
+from jupyter_autotrain.core.federated import FederatedSpec
 from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.space import count_points, is_finite
@@ -24,6 +25,7 @@ from jupyter_autotrain.core.spec import (
 )
 from jupyter_autotrain.header.backend_models import BackendForms, BackendTypes, backend_field
 from jupyter_autotrain.header.distributions import read_distribution, read_name
+from jupyter_autotrain.header.federated_section import MODES, FederatedSection
 from jupyter_autotrain.header.hooks_section import HookSection
 from jupyter_autotrain.header.objectives import EnvironmentSection, Goals, MatchForm
 from jupyter_autotrain.header.quantities import OneOf, ShortForm
@@ -72,6 +74,18 @@ class HeaderKeys(Section):
         default=None, description="Name of the experiment; repeats become name@2, name@3.", examples=["digits"]
     )
     backend: Annotated[Any, BackendForms()] = backend_field()
+    mode: Annotated[str, OneOf(MODES)] = Field(
+        default="batch",
+        description="batch: trials are independent of each other; federated: the cell is the training of one client, "
+        "and the clients train one model together without showing their data.",
+        examples=["federated"],
+    )
+    clients: Annotated[tuple[Name, ...], BeforeValidator(list_of_words)] = Field(
+        default=(), description="With mode federated: the places that train.", examples=["[hospital-a, hospital-b]"]
+    )
+    federated: FederatedSection | None = Field(
+        default=None, description="How the clients train together.", examples=["{rounds: 20, strategy: fedadam}"]
+    )
     objective: Goals | None = Field(
         default=None,
         description="The reported metric that ranks trials, by its last value or by that of max(METRIC), min(METRIC), "
@@ -292,6 +306,8 @@ class Header(HeaderKeys):
     @property
     def trial_count(self) -> int:
         """Return how many trials to run, at most."""
+        if self.clients:
+            return len(self.clients)
         if not self.search:
             return self.trials or 1
         if self.tuner is not None and self.tuner.name in EXHAUSTIVE_TUNERS:
@@ -359,7 +375,7 @@ class Header(HeaderKeys):
             early_stop=self.early_stop.rule,
             early_stop_options=self.early_stop.to_options(),
             trials=self.trial_count,
-            concurrency=self.concurrency,
+            concurrency=len(self.clients) or self.concurrency,
             priority=self.priority,
             weight=self.weight,
             resources=Resources(
@@ -380,8 +396,14 @@ class Header(HeaderKeys):
             fetch_limit_bytes=self.fetch_limit,
             retries=self.retries,
             hooks=self.chosen_hooks,
+            federated=self._federated,
             header=self._text,
         )
+
+    @property
+    def _federated(self) -> FederatedSpec | None:
+        section = self.federated or FederatedSection()
+        return section.to_spec(self.clients) if self.clients else None
 
     def _options_of(self, type_name: str) -> JsonObject:
         """Return what the section of a type of backends sets."""

@@ -269,10 +269,10 @@ class BackendPool:
             watcher.watch(trial, attempt.ref, offset, attempt.unreachable.reason if attempt.unreachable else "")
         else:
             own = {name: secrets[name] for name in trial.secrets if name in secrets}
-            wanted = begin_move(run, attempt, self._backend)
+            wanted = begin_move(run, attempt, self.backend)
             watcher.submit(wanted, attempt.placement, own, offset, attempt.move)
 
-    def _backend(self, choice: BackendChoice) -> Backend | str:
+    def backend(self, choice: BackendChoice) -> Backend | str:
         """Return a backend of a run, or why it cannot be used."""
         key = choice.profile.key
         return self._broken.get(key) or self._backends[key].watcher.backend

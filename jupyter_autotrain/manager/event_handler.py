@@ -12,11 +12,13 @@ from functools import partial
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
+from jupyter_autotrain.core.federated import RoundNews
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.manager.attempts import Attempt, Silence, nodes_of, refusal
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
+from jupyter_autotrain.manager.federated.round_news import take_news
 from jupyter_autotrain.manager.jobs.events import (
     Cancelled,
     Discovered,
@@ -66,6 +68,9 @@ class EventHandler:
         for event in self._store_reports([event for event in events if self._is_current(event)]):
             if isinstance(event, Discovered):
                 self._discovered(event)
+            elif isinstance(event, RoundNews):
+                if run := self._runs.get(event.experiment):
+                    isolated(run, partial(take_news, run, event))
             elif isinstance(event, Unreachable):
                 self._backend_pool.set_reachability(event)
             elif found := self._find(event.job_id):

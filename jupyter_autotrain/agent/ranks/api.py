@@ -23,10 +23,11 @@ from jupyter_autotrain.agent.trial.redact import Redactor
 TYPE_CHECKING = False  # every trial imports this module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from jupyter_autotrain.agent.ranks.data import DataPaths
+    from jupyter_autotrain.agent.ranks.federated.rounds import Round
     from jupyter_autotrain.agent.ranks.pictures import Pictures
     from jupyter_autotrain.agent.ranks.scheduler_hints import SchedulerHints
     from jupyter_autotrain.agent.ranks.stop_agreement import StopAgreement
@@ -113,6 +114,12 @@ class TrialContext:
 
             self._hints = SchedulerHints(self.reporter.note, os.environ, self.rank)
         self._hints(**told)  # type: ignore[arg-type] # the notebook's values, sent as JSON
+
+    def rounds(self, model: object, samples: int = 1) -> Iterator[Round]:
+        """Train a model together with other clients; see `agent.ranks.federated.rounds`."""
+        from jupyter_autotrain.agent.ranks.federated import rounds  # noqa: PLC0415 - only clients pay
+
+        return rounds.rounds(self, model, samples)
 
     @property
     def data(self) -> DataPaths:
@@ -207,7 +214,7 @@ class TrialContext:
         if self.trial.get("data"):
             members["data"] = self.data
         report = with_optuna_form(self.reporter, str(self.trial.get("objective") or ""))
-        of_trial = {**members, "report": report, "hints": self.hints}
+        of_trial = {**members, "report": report, "hints": self.hints, "rounds": self.rounds}
         return {
             **{name: value for name, value in self.params.items() if name.isidentifier()},
             **members,

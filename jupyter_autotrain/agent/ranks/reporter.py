@@ -94,6 +94,7 @@ class Reporter:
         self.invalid = InvalidReports(self.note)
         self.step = -1
         self._steps: dict[str, int] = {}  # the last one of each metric
+        self.latest: dict[str, str] = {}  # the last value of each metric, as JSON
         self._earlier: dict[str, int] = {}  # those that an earlier run has reported
         self._keys: dict[str, str] = {}
         self._own: set[str] = set()  # what the cell has reported
@@ -169,6 +170,7 @@ class Reporter:
                 continue
             if key := self._keys.get(name) or self._key(name):
                 self._steps[name] = number
+                self.latest[name] = text
                 body.append(f"{key}{text}")
         if body:
             self.step = number

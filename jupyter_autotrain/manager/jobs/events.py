@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus
+from jupyter_autotrain.core.federated import RoundNews
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.manager.jobs.metrics_stream import Frames
 
@@ -102,7 +103,7 @@ class Unreachable:
 
 
 JobEvent: TypeAlias = Submitted | SubmitProgress | SubmitFailed | JobUpdate | StatusUnknown | Cancelled
-Event: TypeAlias = JobEvent | Discovered | Unreachable
+Event: TypeAlias = JobEvent | Discovered | Unreachable | RoundNews
 
 
 _CAPACITY = 256

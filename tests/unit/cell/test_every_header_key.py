@@ -36,6 +36,7 @@ BASE = {
     "hooks": {"bell": {"command": ["sh", "tell.sh"]}, "mail": {"command": ["sh", "mail.sh"]}},
     "parallel": {"model": "net", "inputs": "batch", "cluster": "8xA100"},
 }
+FEDERATED = {"mode": "federated", "clients": ["local", "local", "local"], "federated": {"rounds": 5}}
 OTHER_VALUES = {
     "name": "digits",
     "hooks": {"bell": {"url": "${SLACK_URL}"}},
@@ -125,6 +126,24 @@ OTHER_VALUES = {
     "parallel.mesh.pipeline": 2,
     "parallel.simplicity": 0.1,
     "parallel.inputs": "other",
+    "mode": "federated",
+    "clients": ["debug", "debug"],
+    "federated": {"rounds": 3},
+    "federated.rounds": 3,
+    "federated.strategy": "fedprox",
+    "federated.min_clients": 3,
+    "federated.fraction": 0.5,
+    "federated.deadline": "10m",
+    "federated.secure": True,
+    "federated.privacy": {"clip": 2},
+    "federated.privacy.clip": 2,
+    "federated.privacy.noise": 2,
+    "federated.privacy.delta": 1e-6,
+    "federated.mu": 0.3,
+    "federated.server_lr": 0.3,
+    "federated.trim": 0.3,
+    "federated.malicious": 1,
+    "federated.most_norm": 3,
 }
 KUBERNETES = {
     "service_account": "trainer",
@@ -209,13 +228,15 @@ def effects(monkeypatch, tmp_path):
 
 
 def base_of(key):
-    """The settings that a key is added to; a section of a backend needs that backend."""
+    """The settings that a key is added to; a section of a backend needs that backend, that of a mode its mode."""
     section = key.partition(".")[0]
+    if section in FEDERATED:
+        return {name: value for name, value in FEDERATED.items() if name != key}
     return BASE | ({"backend": section} if section in SCHEMA.backend_sections else {})
 
 
 def with_value(key, value):
-    settings = copy.deepcopy(base_of(key))
+    settings = copy.deepcopy(base_of(key)) | (FEDERATED if key in FEDERATED else {})
     *sections, last = key.split(".")
     inner = settings
     for section in sections:
@@ -228,7 +249,8 @@ def with_value(key, value):
 
 @pytest.mark.parametrize("key", header.known_keys(SCHEMA))
 def test_every_key_changes_what_is_captured_submitted_or_planned(effects, key):
-    assert effects(with_value(key, OTHER_VALUES[key])) != effects(base_of(key))
+    base = {} if key in {"mode", "clients"} else base_of(key)  # either alone is refused
+    assert effects(with_value(key, OTHER_VALUES[key])) != effects(base)
 
 
 def test_no_value_is_kept_for_a_key_that_is_gone():
@@ -274,7 +296,6 @@ def test_a_plan_without_a_cell_is_an_error_that_says_what_to_call():
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
-        ("mode: batch", "each trial runs once and ends"),
         ("reuse: true", "each trial has a process of its own"),
         ("reuseMode: true", "each trial has a process of its own"),
         ("version: 1", "there is one format of headers"),

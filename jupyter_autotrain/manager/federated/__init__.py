@@ -1,0 +1,1 @@
+"""The rounds of a federated training: clients are followed, and their updates become one model."""

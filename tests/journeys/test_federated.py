@@ -1,0 +1,63 @@
+"""A federated training from its cell to the curves of its clients and of the global model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from jupyter_autotrain.agent.ranks.federated import weights as weights_of
+from jupyter_autotrain.client import Experiment, attach
+from jupyter_autotrain.core.home import Home
+
+from .conftest import Notebook
+
+_DATA = """
+import numpy as np
+random = np.random.default_rng(1)
+inputs = random.normal(size=(64, 2))
+targets = inputs @ np.array([1.0, -2.0]) + 0.5
+
+def step(weights, x, y):
+    error = x @ weights["w"] + weights["b"] - y
+    weights["w"] -= 0.1 * 2 * x.T @ error / len(x)
+    weights["b"] -= 0.1 * 2 * error.mean()
+    return float((error ** 2).mean())
+"""
+_CELL = """%%autotrain {name} --wait
+mode: federated
+clients: [{clients}]
+federated: {{rounds: 4}}
+---
+weights = {{"w": np.zeros(2), "b": np.zeros(())}}
+number = int(params.client.rpartition("-")[2] or 1) if "-" in params.client else 1
+x, y = inputs[number - 1::{many}], targets[number - 1::{many}]
+for round in trial.rounds(weights, samples=len(x)):
+    report(loss=step(weights, x, y))
+"""
+
+
+def _run(notebook: Notebook, home: Home, name: str, many: int) -> Experiment:
+    notebook.run(_DATA)
+    clients = ", ".join(["local"] * many)
+    result, shown = notebook.run(_CELL.format(name=name, clients=clients, many=many))
+    assert result.success, shown
+    return attach(name, home=home)
+
+
+@pytest.mark.parametrize("many", [1, 2])
+def test_clients_on_full_batches_train_as_one_client_with_all_data(notebook: Notebook, home: Home, many: int) -> None:
+    experiment = _run(notebook, home, f"federated{many}", many)
+
+    assert [trial.state for trial in experiment.trials] == ["SUCCEEDED"] * many
+    alone = notebook.shell.run_cell(
+        "alone = {'w': np.zeros(2), 'b': np.zeros(())}\n[step(alone, inputs, targets) for _ in range(4)]"
+    ).result
+    (path,) = home.federated(experiment.id).glob("global-5.npz")
+    found = weights_of.load(str(path), weights_of.digest(str(path)))
+    expected = notebook.value("alone")
+    assert isinstance(expected, dict)
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-12)
+    curve = experiment.metrics_frame("global_loss")
+    np.testing.assert_allclose(curve.iloc[:, 0], alone, rtol=1e-12)
+    assert len(experiment.metrics_frame("loss").columns) == many
