@@ -9,7 +9,7 @@ for it only grows: no starvation. A trial goes where it leaves the least, so tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.agent.json import from_json
@@ -25,6 +25,7 @@ from jupyter_autotrain.manager.artifact_sync import CheckpointMove, begun_anew
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
 from jupyter_autotrain.manager.queue.node_allocator import NodeAllocator
+from jupyter_autotrain.manager.queue.node_answers import NodeAnswer, NodeAnswers
 from jupyter_autotrain.manager.queue.reservations import Reservation, ReservationTable, machine_of
 from jupyter_autotrain.manager.queue.resource_request import ResourceRequest, Unschedulable
 
@@ -124,13 +125,18 @@ class ResourceAllocator:
     table: ReservationTable = field(default_factory=ReservationTable)
     backend: str = ""
     is_remote: bool = False
+    _answers: NodeAnswers = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._answers = NodeAnswers(self.table, self.backend)
 
     def try_allocate(self, request: ResourceRequest) -> Reservation | Unschedulable:
         """Return what a trial would get now, on as many nodes as it asks for, or on none; nothing is reserved yet."""
         if self.inventory is None:
             return Reservation(request, backend=self.backend)
-        answers = {node.name: self._node(node).try_allocate(request) for node in self.inventory.nodes}
-        chosen = self._chosen(request, answers)
+        asked = {node.name: self._ask(node, request) for node in self.inventory.nodes}
+        answers = {name: one.answer for name, one in asked.items()}
+        chosen = self._chosen(request, answers, asked)
         if chosen:
             return Reservation(request, Placement(tuple(chosen)), self.backend)
         return self._refuse(request, answers)
@@ -142,7 +148,7 @@ class ResourceAllocator:
         """
         if self.inventory is None:
             return not request.avoid
-        able = [node.name for node in self.inventory.nodes if _could_do(self._node(node).try_allocate(request))]
+        able = [node.name for node in self.inventory.nodes if _could_do(self._ask(node, request).answer)]
         return len(able) >= request.resources.nodes and not request.avoid.issuperset(able)
 
     def wait(self, request: ResourceRequest, refusal: Unschedulable) -> None:
@@ -155,7 +161,7 @@ class ResourceAllocator:
         if self.inventory is None:
             return float("inf")
         nodes = [node for node in self.inventory.nodes if not node.unavailable]
-        return sum(self._node(node).capacity(request) for node in nodes) // request.resources.nodes
+        return sum(NodeAllocator(node).capacity(request) for node in nodes) // request.resources.nodes
 
     def set_unavailable(self, names: Sequence[str], reason: str) -> None:
         """Place nothing on these nodes until the inventory is read again."""
@@ -168,17 +174,17 @@ class ResourceAllocator:
         """True when a node is known not to answer."""
         return self.inventory is not None and any(node.unavailable for node in self.inventory.nodes)
 
-    def _node(self, node: Node) -> NodeAllocator:
+    def _ask(self, node: Node, request: ResourceRequest) -> NodeAnswer:
         assert self.inventory is not None
-        is_only = len(self.inventory.nodes) == 1 and not node.machine_id
-        allocations = self.table.through(self.backend) if is_only else self.table.on(self.backend, node)
-        return NodeAllocator(node, allocations, self.table.waiting.get(machine_of(self.backend, node), ()))
+        return self._answers.ask(node, request, is_only=len(self.inventory.nodes) == 1)
 
     def _chosen(
-        self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]
+        self,
+        request: ResourceRequest,
+        answers: Mapping[str, NodePlacement | Unschedulable],
+        nodes: Mapping[str, NodeAnswer],
     ) -> list[NodePlacement]:
         """Return the nodes that a trial gets, none where there are too few; those that it fills best."""
-        assert self.inventory is not None
         asked = request.resources.nodes
         granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
         others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
@@ -186,13 +192,8 @@ class ResourceAllocator:
             granted = [placed for placed in granted if placed.node not in request.avoid]
         if len(granted) < asked:
             return []
-        nodes = {node.name: node for node in self.inventory.nodes}
-        granted.sort(key=lambda placed: self._rank(request, nodes[placed.node]))
+        granted.sort(key=lambda placed: _rank(request, nodes[placed.node]))
         return granted[:asked]
-
-    def _rank(self, request: ResourceRequest, node: Node) -> tuple[bool, bool, float]:
-        """Return the order of choices, the least first."""
-        return node.name in request.avoid, node.name not in request.prefer, self._node(node).spare(request)
 
     def _refuse(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> Unschedulable:
         assert self.inventory is not None
@@ -230,6 +231,11 @@ class ResourceAllocator:
             return replace(first, sentence=f"{first.sentence} (on {name})") if self.is_remote else first
         sentence = f"{verb} {count(asked, 'node')}: {_by_reason(blocked)}"
         return Unschedulable(first.resource, sentence, permanent=all(one.permanent for one in blocked.values()))
+
+
+def _rank(request: ResourceRequest, node: NodeAnswer) -> tuple[bool, bool, float]:
+    """Return the order of choices, the least first."""
+    return node.node.name in request.avoid, node.node.name not in request.prefer, node.spare
 
 
 def _by_reason(blocked: dict[str, Unschedulable]) -> str:

@@ -5,6 +5,8 @@ A machine that two profiles name, or that is this one, has one entry, so it is s
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 
 from jupyter_autotrain.core.inventory import Node
@@ -36,6 +38,7 @@ class ReservationTable:
     now_s: float = 0.0
     _by_machine: dict[str, dict[str, Allocation]] = field(default_factory=dict)
     _ends_s: dict[str, float] = field(default_factory=dict)
+    _versions: Counter[str] = field(default_factory=Counter)
 
     def reserve(self, reservation: Reservation) -> None:
         """Record what a trial has been given."""
@@ -43,22 +46,27 @@ class ReservationTable:
         self.jobs[job_id] = reservation
         self._ends_s[job_id] = self.now_s + reservation.request.takes_s
         for placed in reservation.placement.nodes or (NodePlacement(""),):
-            held = self._by_machine.setdefault(_machine_of(reservation.backend, placed), {})
+            machine = _machine_of(reservation.backend, placed)
+            held = self._by_machine.setdefault(machine, {})
             held[job_id] = Allocation(reservation.request, placed.accelerators)
+            self._versions[machine] += 1
 
     def release(self, job_id: str) -> None:
         """Release what a job held, if anything."""
         self.jobs.pop(job_id, None)
         self._ends_s.pop(job_id, None)
-        for held in self._by_machine.values():
-            held.pop(job_id, None)
+        for machine, held in self._by_machine.items():
+            if held.pop(job_id, None) is not None:
+                self._versions[machine] += 1
+
+    def version(self, backend: str, node: Node) -> Hashable:
+        """Return a value that is another one whenever trials hold something else of a node."""
+        return tuple(map(self._versions.__getitem__, _names(backend, node)))
 
     def on(self, backend: str, node: Node) -> list[Allocation]:
         """Return what trials hold of a node of a backend."""
-        # Also what was kept when its machine, or its name, was not known.
-        names = (machine_of(backend, node), _local_name(backend, node.name), _local_name(backend, ""))
         found: dict[str, Allocation] = {}
-        for name in names:
+        for name in _names(backend, node):
             found |= self._by_machine.get(name, {})
         return [replace(one, left_s=self._left_s(job_id)) for job_id, one in found.items()]
 
@@ -73,6 +81,11 @@ class ReservationTable:
     def _left_s(self, job_id: str) -> float:
         """Return how long a job goes on; one that is overdue as long again as it is overdue."""
         return abs(self._ends_s[job_id] - self.now_s)
+
+
+def _names(backend: str, node: Node) -> tuple[str, str, str]:
+    """Return the names of a node in the table: its own, and those of when its machine, or its name, was not known."""
+    return machine_of(backend, node), _local_name(backend, node.name), _local_name(backend, "")
 
 
 def machine_of(backend: str, node: Node) -> str:
