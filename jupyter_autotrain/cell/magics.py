@@ -61,7 +61,7 @@ class AutotrainMagics(Magics):
     def _train(self, line: str, cell: str) -> None:
         command = self.command()
         if session_cell.is_meant(line):
-            session_cell.run(command, line, cell)
+            session_cell.run(command, line, cell, self.shell.user_ns)
             return
         try:
             draft = self.read(command, line, cell)

@@ -9,7 +9,7 @@ from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.errors import AutotrainError
 
 SESSION_ACTIONS: Final = (
-    "open", "list", "attach", "close", "push", "pull", "interrupt", "restart", "files", "put", "get",
+    "open", "list", "attach", "close", "push", "pull", "interrupt", "restart", "files", "put", "get", "shell",
 )  # fmt: skip
 BACKEND_ACTIONS: Final = ("list", "check", "add", "edit", "remove", "trust", "trust-project")
 _WITH_JSON: Final = (
@@ -143,8 +143,8 @@ def _add_backends(backends: _Parser) -> None:
 
 def _add_session(session: _Parser) -> None:
     texts = (
-        "open NAME; list; attach, close, interrupt, restart, files [NAME]; push and pull VARIABLE; put and get FILE; "
-        "a cell runs in it by %%%%autotrain --session NAME"
+        "open NAME; list; attach, close, interrupt, restart, files, shell [NAME]; push and pull VARIABLE; put and get "
+        "FILE; a cell runs in it by %%%%autotrain --session NAME"
     )
     session.add_argument("action", choices=SESSION_ACTIONS, metavar="ACTION", help=texts)
     session.add_argument("word", nargs="?", metavar="NAME", help="the session, the variable, or the file")

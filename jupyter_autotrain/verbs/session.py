@@ -22,6 +22,7 @@ from jupyter_autotrain.client.sessions.opening import (
     unregister,
 )
 from jupyter_autotrain.client.sessions.replies import text_of
+from jupyter_autotrain.client.sessions.shell import run_shell
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import duration
 from jupyter_autotrain.errors import AutotrainError
@@ -135,21 +136,10 @@ def _get(command: CommandContext, arguments: argparse.Namespace) -> None:
         command.write(f"{target.name} is here.\n")
 
 
-_ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None]]] = MappingProxyType(
-    {
-        "open": _open,
-        "list": _list,
-        "attach": _attach,
-        "close": _close,
-        "push": _push,
-        "pull": _pull,
-        "interrupt": _interrupt,
-        "restart": _restart,
-        "files": _files,
-        "put": _put,
-        "get": _get,
-    }
-)
+def _shell(command: CommandContext, arguments: argparse.Namespace) -> None:
+    with _connected(command, arguments, _given(arguments)) as found:
+        command.write(f"A shell of session {found.name}; Ctrl-] leaves it.\n")
+        run_shell(found, 0, 1)
 
 
 def _connected(
@@ -173,3 +163,21 @@ def _word(arguments: argparse.Namespace, what: str) -> str:
             f"Such as: %autotrain session {arguments.action} NAME",
         )  # fmt: skip
     return str(arguments.word)
+
+
+_ACTIONS: Final[Mapping[str, Callable[[CommandContext, argparse.Namespace], None]]] = MappingProxyType(
+    {
+        "open": _open,
+        "list": _list,
+        "attach": _attach,
+        "close": _close,
+        "push": _push,
+        "pull": _pull,
+        "interrupt": _interrupt,
+        "restart": _restart,
+        "files": _files,
+        "put": _put,
+        "get": _get,
+        "shell": _shell,
+    }
+)

@@ -43,6 +43,7 @@ def runs(text: str, folder: Path) -> None:
     environ = {
         **os.environ,
         "JUPYTER_AUTOTRAIN_HOME": str(home.root),
+        "JUPYTER_DATA_DIR": str(folder / "data"),  # where a session's kernel spec goes
         "OMP_NUM_THREADS": "1",
         "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",

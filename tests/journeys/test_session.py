@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import pytest
 
 import jupyter_autotrain as at
@@ -28,7 +31,9 @@ def test_cells_of_a_session_keep_its_state_and_show_what_they_would_show_here(la
     assert "count" not in lab.shell.user_ns
     lines = lab.fails("%%autotrain --session lab\ndef half(x):\n    return x / 0\nhalf(1)")
     assert "ZeroDivisionError" in lines[-1]
-    assert "line 2" in "".join(lines)
+    assert "line 3" in "".join(lines)
+    _, shown = lab.run("%%autotrain --session lab\n%%capture kept\nprint(1)")
+    assert shown == ""
     lab.run("given = {'numbers': [1, 2]}")
     lab.run("%autotrain session push given")
     lab.run("%%autotrain --session lab\ntaken = [*given['numbers'], count]")
@@ -61,3 +66,32 @@ def test_an_idle_session_warns_and_then_ends_by_itself(notebook):
     warned, ended = [note.text for note in experiment.store.notes(experiment.id)]
     assert "has been idle" in warned
     assert "the session has ended: idle for" in ended
+
+
+def test_a_cell_of_a_session_is_trained_by_another_flag_and_what_it_needs_of_the_session_is_told_before(lab):
+    cell = "search: {x: 'choice(1, 2)'}\n---\nreport(score=x * scale + offset)"
+    lab.run("offset = 1")
+    lab.run("%%autotrain --session lab\nscale = 10\noffset = 2\nx = 1")
+    lab.run(f"%%autotrain --session lab\n{cell}")
+    _, told = lab.run(f"%%autotrain --session lab --check\n{cell}")
+    assert "scale: only the session has it (int, " in told
+    assert "offset: a trial gets the notebook's" in told
+    assert len(told.splitlines()) == 2
+    lab.run("%autotrain session pull scale")
+    lab.run(f"%%autotrain tried --wait --backend local\n{cell}")
+    assert sorted(row["value"] for row in lab.value("_").metrics()) == [11, 21]
+
+
+def test_a_shell_of_a_session_is_a_terminal_at_its_place(lab, home):
+    pexpect = pytest.importorskip("pexpect")
+    environ = {**os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root), "SHELL": "/bin/sh"}
+    shell = pexpect.spawn(
+        sys.executable, ["-m", "jupyter_autotrain.cli", "session", "shell", "lab"], env=environ, timeout=120
+    )
+    shell.expect_exact("leaves it.")
+    shell.sendline("echo $((40 + 2))-$JUPYTER_AUTOTRAIN_RANK; tty; exit")
+    shell.expect_exact("42-")
+    shell.expect_exact("/dev/pts/")
+    shell.expect(pexpect.EOF)
+    shell.close()
+    assert shell.exitstatus == 0

@@ -8,9 +8,11 @@ import time
 from jupyter_autotrain.agent.ranks import api
 from jupyter_autotrain.agent.session.jupyter_kernel import JupyterKernel
 from jupyter_autotrain.agent.session.messages import SESSION, Frames, Message, Requests, message
+from jupyter_autotrain.agent.session.terminals import Terminals
 
 _LEAST_PAUSE_S = 0.002
 _MOST_PAUSE_S = 0.05  # between two looks for requests
+_TERMINAL_PAUSE_S = 0.01  # where a shell may print at any time
 _SHARE = 0.05  # of the time since the last message that a look may come late
 
 
@@ -73,6 +75,7 @@ class _Session:
         self._idle = idle
         self._requests = Requests(context.directory)
         self._frames = Frames(context.directory)
+        self._terminals = Terminals()
         self._kernel = JupyterKernel(context.directory)
         self._busy = False  # while a cell runs
         self._heard_s = time.monotonic()
@@ -89,13 +92,18 @@ class _Session:
             for said in self._kernel.receive(self._pause_s()):
                 self._heard_s = time.monotonic()
                 self._pass_on(said)
+            for said in self._terminals.said():
+                self._heard_s = time.monotonic()
+                self._idle.reset()
+                self._frames.write(said)
             self._look()
         self._tell("closed", {"reason": self._end})
         self._kernel.close()
 
     def _pause_s(self) -> float:
         quiet_s = time.monotonic() - self._heard_s
-        return min(_MOST_PAUSE_S, _LEAST_PAUSE_S + quiet_s * _SHARE)
+        most_s = _TERMINAL_PAUSE_S if self._terminals else _MOST_PAUSE_S
+        return min(most_s, _LEAST_PAUSE_S + quiet_s * _SHARE)
 
     def _take(self, request: Message) -> None:
         kind = request["msg_type"]
@@ -104,6 +112,8 @@ class _Session:
                 self._end = "closed"
             elif kind == "restart":
                 self._restart("asked for")
+            else:
+                self._terminals.take(request)
         elif kind == "interrupt_request":
             self._kernel.interrupt()
             reply = message("control", "interrupt_reply", {"status": "ok"}, request)

@@ -26,6 +26,19 @@ def load(names: MutableMapping[str, object], name: str, pieces: int) -> None:
     names[name] = pickle.loads(bytes(data))  # noqa: S301 - the user's own notebook wrote it
 
 
+def describe(names: Mapping[str, object], wanted: list[str]) -> dict[str, str]:
+    """Return the types of those of the variables that are there, with their sizes as they would travel."""
+    found = {}
+    for name in wanted:
+        if name in names:
+            kind = type(names[name]).__name__
+            try:
+                found[name] = f"{kind}, {format_bytes(len(dumps(names[name])))}"
+            except Exception as error:  # noqa: BLE001 - whatever its reduction raises
+                found[name] = f"{kind}, which cannot travel: {type(error).__name__}: {error}"
+    return found
+
+
 def save(names: Mapping[str, object], name: str, most_bytes: int) -> None:
     """Write the value of a variable where the handle fetches it.
 

@@ -177,6 +177,9 @@ class Session(Connection):
         """
         _check_name(name)
         self._call(f"save(globals(), {name!r}, {MOST_BYTES})")
+        return self._fetched(name)
+
+    def _fetched(self, name: str) -> object:
         with tempfile.TemporaryDirectory(prefix="autotrain-pull-") as folder:
             path = Path(folder, "value")
             self.backend.fetch(self.ref, f"{messages.FOLDER}/pulled", str(path))
@@ -197,6 +200,13 @@ class Session(Connection):
             raise AutotrainError(
                 f"The session {self.name!r} answers: {error}.", "", "See its variables: run `dir()` in it."
             ) from None
+
+    def describe(self, names: Sequence[str]) -> dict[str, str]:
+        """Return the types and sizes of those of these variables that the session has."""
+        self._call(f"save({{'found': _v.describe(globals(), {list(names)!r})}}, 'found', {MOST_BYTES})")
+        found = self._fetched("found")
+        assert isinstance(found, dict)
+        return found
 
     def files(self) -> dict[str, int]:
         """Return the sizes of the files in its working folder, by path."""
