@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -158,12 +158,38 @@ class ExperimentFiles:
         What is still where the trial ran is brought first; `show` is called with lines about its progress.
 
         Raises:
-            AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written.
+            AutotrainError: Without `overwrite`: other files lie there. They are too many, or cannot be written. Or they
+                are of a client of a federated training.
         """
+        if self.record.spec.federated is not None:
+            raise AutotrainError(
+                f"{self.name} is a federated training: what its clients write stays at their places.",
+                "Weights and metrics alone leave a client.",
+                f"`at.attach({self.name!r}).global_weights()` is the model.",
+            )
         record = self._trial(trial)
         outputs.bring(self.home, self.record.spec, record, self.directory(record), show)
         found = self.outputs(record, written_only=written_only)
         return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
+
+    def global_weights(self) -> Mapping[str, object]:
+        """Return the newest global model of a federated training: NumPy arrays by name.
+
+        Raises:
+            AutotrainError: There is none.
+        """
+        from jupyter_autotrain.agent.ranks.federated import weights  # noqa: PLC0415 - NumPy is slow to import
+
+        files = self.home.federated(self.id).glob("global-*.npz")
+        rounds = [int(file.stem.partition("-")[2]) for file in files]
+        if not rounds:
+            raise AutotrainError(
+                f"{self.name} has no global model.",
+                "A header with `mode: federated`, and a first round that has begun.",
+                "Wait for its first round, or name another experiment.",
+            )
+        newest = str(self.home.federated(self.id) / f"global-{max(rounds)}.npz")
+        return weights.load(newest, weights.digest(newest))
 
     def directory(self, trial: int | TrialRecord | None = None) -> Path:
         """Return the directory of a trial's newest attempt.

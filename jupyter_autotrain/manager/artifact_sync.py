@@ -154,12 +154,12 @@ def log_copies(directory: Path, trial: TrialSpec) -> tuple[StreamCopy, ...]:
 
 
 def fetch_results(
-    backend: Backend, ref: JobRef, directory: Path, status: JobStatus, limit_bytes: int
+    backend: Backend, ref: JobRef, directory: Path, status: JobStatus, limit_bytes: int | None
 ) -> list[tuple[str, str]]:
     """Copy what an ended job has left, up to a limit and small files first, and keep its status beside it.
 
     What is left out is noted in the home (`wire.ELSEWHERE_FILE`). Checkpoints stay there; small ones of a job that may
-    be tried again come too.
+    be tried again come too. None as the limit: nothing comes, as what a client of a federated training has stays there.
 
     Returns:
         Notes for the user: their level and text.
@@ -167,7 +167,7 @@ def fetch_results(
     notes = []
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if backend.capabilities.artifacts:
+        if backend.capabilities.artifacts and limit_bytes is not None:
             left = _fetch(backend, ref, directory, (wire.OUTPUTS, wire.WORK), limit_bytes)
             if left:
                 wire.write_atomically(str(directory / wire.ELSEWHERE_FILE), json.dumps(left).encode())

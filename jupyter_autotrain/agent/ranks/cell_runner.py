@@ -119,7 +119,7 @@ class CellRunner:
         with contextlib.suppress(OSError, ValueError):  # a full disk, or a stream that the cell has closed
             sys.stdout.flush()
             print(failure.traceback, end="", file=sys.stderr)  # noqa: T201 - the trial's own stderr
-        return failure.to_json(), 1
+        return failure.without_values() if self.trial.get("client") else failure.to_json(), 1
 
     def _ended(self) -> tuple[dict[str, str], int]:
         well: dict[str, str] = {"state": "SUCCEEDED", "reason": "", "kind": "", "traceback": "", "cell_line": ""}

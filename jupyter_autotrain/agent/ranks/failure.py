@@ -81,6 +81,7 @@ class Failure:
         cause = f" (caused by {_named(chain[-1], 200)})" if len(chain) > 1 else ""
         where = _where(lines, step, script)
         self.reason = f"{_ended(_named(error, 500) + cause)}{where}{way_out}".strip()
+        self._without_values = f"{type(error).__name__}.{where} What it says stays at its place: see stderr there."
 
     def to_json(self) -> dict[str, str]:
         """Return the content for `outcome.write`."""
@@ -91,6 +92,10 @@ class Failure:
             "traceback": self.traceback,
             "cell_line": self.cell_line,
         }
+
+    def without_values(self) -> dict[str, str]:
+        """Return the same without anything that the exception says, which may quote data."""
+        return {**self.to_json(), "reason": self._without_values, "traceback": ""}
 
 
 def _named(error: BaseException, most: int) -> str:

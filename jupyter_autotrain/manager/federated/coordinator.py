@@ -151,6 +151,8 @@ class Coordinator:
             return False
         if not self._state.members:
             return self._begin()
+        if self._is_late() and not self._spec.secure:
+            self._add_ready()
         self._give(self._order("train" if self._state.round else "initial"), self._state.members)
         is_answered = self._is_answered()
         if is_answered:
@@ -177,6 +179,14 @@ class Coordinator:
         self._updates.clear()
         self._began_s = time.monotonic()
         return True
+
+    def _add_ready(self) -> None:
+        """Let clients take part that have come since the order, where those that have it are too few, or silent."""
+        state = self._state
+        others = sorted(set(self._keys) - set(state.members) - set(self._refused))
+        if others and len(self._updates) < self._spec.min_clients:
+            state.members = (*state.members, *others)
+            state.write(self._folder)
 
     def _is_late(self) -> bool:
         deadline_s = self._spec.deadline_s

@@ -13,8 +13,6 @@ from jupyter_autotrain.agent.ranks.federated import weights as weights_of
 from jupyter_autotrain.agent.ranks.federated.weights import Weights
 
 STATE_FILE = "state.json"
-_MOMENT = "moment:"
-_MODEL = "model:"
 _KEEP = 2
 
 
@@ -55,14 +53,17 @@ def model_file(folder: Path, round_number: int) -> Path:
 
 
 def write_model(folder: Path, round_number: int, weights: Weights, moments: Weights) -> str:
-    """Keep global weights with the moments of the strategy, and return the digest of the file that clients get."""
-    names = [(f"{_MODEL}{name}", array) for name, array in weights.items()]
-    names += [(f"{_MOMENT}{name}", array) for name, array in moments.items()]
-    weights_of.save(str(folder / f"strategy-{round_number}.npz"), dict(names))
+    """Keep global weights and the moments of the strategy, and return the digest of the file that clients get."""
+    if moments:
+        weights_of.save(str(_moments_file(folder, round_number)), moments)
     sha256, _ = weights_of.save(str(model_file(folder, round_number)), weights)
-    for kind in ("strategy", "global"):
-        (folder / f"{kind}-{round_number - _KEEP}.npz").unlink(missing_ok=True)
+    for file in (model_file(folder, round_number - _KEEP), _moments_file(folder, round_number - _KEEP)):
+        file.unlink(missing_ok=True)
     return sha256
+
+
+def _moments_file(folder: Path, round_number: int) -> Path:
+    return folder / f"moments-{round_number}.npz"
 
 
 def read_model(folder: Path, state: RoundState) -> tuple[Weights, Weights]:
@@ -71,10 +72,7 @@ def read_model(folder: Path, state: RoundState) -> tuple[Weights, Weights]:
     Raises:
         WeightsError: They are damaged.
     """
-    path = str(folder / f"strategy-{state.round}.npz")
-    weights: Weights = {}
-    moments: Weights = {}
-    for name, array in weights_of.load(path, weights_of.digest(path)).items():
-        target = weights if name.startswith(_MODEL) else moments
-        target[name.partition(":")[2]] = array
-    return weights, moments
+    weights = weights_of.load(str(model_file(folder, state.round)), state.sha256)
+    moments = str(_moments_file(folder, state.round))
+    has_moments = Path(moments).exists()
+    return weights, weights_of.load(moments, weights_of.digest(moments)) if has_moments else {}

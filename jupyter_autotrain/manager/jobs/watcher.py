@@ -115,7 +115,7 @@ class JobWatcher:
                 trial,
                 ref,
                 MetricsStream(offset, trial.objective),
-                () if directory is None else log_copies(directory, trial),
+                () if directory is None or trial.client else log_copies(directory, trial),
                 now_s,
                 now_s,
                 None if directory is None else StreamCopy(directory / wire.METRICS),
@@ -193,7 +193,8 @@ class JobWatcher:
         if not self.backend.capabilities.shares_home:
             self._note_progress(job.job_id, "has ended; its results are being brought here")
             directory = self._directory(job.trial)
-            notes = fetch_results(self.backend, job.ref, directory, seen.status, job.trial.fetch_limit_bytes)
+            limit_bytes = None if job.trial.client else job.trial.fetch_limit_bytes
+            notes = fetch_results(self.backend, job.ref, directory, seen.status, limit_bytes)
             seen.frames.notes.extend((self._clocks.now_s(), level, text, 1) for level, text in notes)
         self._emit(seen)
 

@@ -83,14 +83,15 @@ class Training:
     def client(self, number: int, train: Train, *, samples: int = 1, attempt: int = 1) -> Client:
         """Let a client run, or another attempt of it."""
         directory = self.directory(number, attempt)
-        job = ClientJob(number, f"e1-{number}-{attempt}", self.backend, JobRef("local", "e1", {"directory": str(directory)}))
+        job = ClientJob(
+            number, f"e1-{number}-{attempt}", self.backend, JobRef("local", "e1", {"directory": str(directory)})
+        )
         model: Weights = {"w": np.zeros(3), "count": np.array(0)}
         stop = threading.Event()
         reporter = SimpleNamespace(latest={})
         context: Any = SimpleNamespace(
             directory=str(directory), trial={"client": "local"}, reporter=reporter, should_stop=stop.is_set
         )
-        client = Client(job, model, threading.Thread(daemon=True, target=lambda: run()), stop)
 
         def run() -> None:
             try:
@@ -100,6 +101,7 @@ class Training:
             except BaseException as error:  # noqa: BLE001 - the test looks at it
                 client.errors.append(error)
 
+        client = Client(job, model, threading.Thread(daemon=True, target=run), stop)
         self.clients[number] = client
         client.thread.start()
         self.follow()
