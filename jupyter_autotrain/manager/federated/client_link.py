@@ -185,11 +185,12 @@ class ClientLink:
 
         Raises:
             BackendUnavailableError: The client's place does not answer now.
+            OSError: It cannot be kept here now.
         """
         number = self.job.number
         try:
             return Answer(number, order.id, Update(self._fetch(order, answer), *_checked(answer)))
-        except BackendUnavailableError:
+        except (BackendUnavailableError, OSError):
             self._answer = answer  # it is read again
             raise
         except (AutotrainError, WeightsError) as error:
@@ -201,7 +202,7 @@ class ClientLink:
         most = None if order.weights is None else 2 * order.weights.stat().st_size + _MORE_BYTES
         if size is None or (most is not None and size > most):
             raise WeightsError(f"sent {'no weights' if size is None else f'{size} bytes of weights'}")
-        here = self._folder / f"update-{self.job.number}.npz"
+        here = self._folder / f"{self.job.job_id}-{id(self)}.npz"
         try:
             self.job.backend.fetch(self.job.ref, f"{wire.UPDATES}/{name}", str(here))
             return weights_of.load(str(here), str(answer.get("sha256")))

@@ -41,6 +41,8 @@ class Coordinator:
         self._folder = folder
         self._emit = emit
         self._state = round_state.read_state(folder)
+        for left in folder.glob(f"{experiment}-*"):  # by a manager that was killed while it took an answer
+            left.unlink(missing_ok=True)
         self._weights, self._moments = round_state.read_model(folder, self._state) if self._state.round else ({}, {})
         self._inbox: queue.Queue[Message] = queue.Queue()
         self._jobs: dict[int, ClientJob] = {}

@@ -55,8 +55,8 @@ def model_file(folder: Path, round_number: int) -> Path:
 def write_model(folder: Path, round_number: int, weights: Weights, moments: Weights) -> str:
     """Keep global weights and the moments of the strategy, and return the digest of the file that clients get."""
     if moments:
-        weights_of.save(str(_moments_file(folder, round_number)), moments)
-    sha256, _ = weights_of.save(str(model_file(folder, round_number)), weights)
+        weights_of.save(str(_moments_file(folder, round_number)), moments, sync=True)
+    sha256, _ = weights_of.save(str(model_file(folder, round_number)), weights, sync=True)
     for file in (model_file(folder, round_number - _KEEP), _moments_file(folder, round_number - _KEEP)):
         file.unlink(missing_ok=True)
     return sha256

@@ -9,7 +9,7 @@ import hashlib
 import math
 import os
 
-from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent import durable, wire
 
 TYPE_CHECKING = False  # a client imports this module, and `typing` is slow to import
 if TYPE_CHECKING:
@@ -114,14 +114,17 @@ def clipped(weights: Weights, start: Mapping[str, Array], most: float) -> Weight
     return found
 
 
-def save(path: str, weights: Mapping[str, Array]) -> tuple[str, int]:
-    """Write a file of weights, whole or not at all; return its SHA-256 and its size in bytes."""
+def save(path: str, weights: Mapping[str, Array], *, sync: bool = False) -> tuple[str, int]:
+    """Write a file of weights, whole or not at all, with `sync` durably; return its SHA-256 and its size in bytes."""
     import numpy as np  # noqa: PLC0415 - the supervisor has no use for it
 
     draft = f"{path}{wire.DRAFT}"
     with open(draft, "wb") as file:
         named: dict[str, Any] = {f"{_PREFIX}{name}": array for name, array in weights.items()}
         np.savez(file, **named)
+        if sync:
+            file.flush()
+            durable.sync(file.fileno())
     found = digest(draft), os.path.getsize(draft)
     os.replace(draft, path)
     return found

@@ -220,9 +220,7 @@ def test_noise_has_its_deviation_and_its_epsilon_grows(begin: Begin) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["fedadam", "fedyogi", "median", "trimmed_mean", "krum"])
-def test_strategies_of_flower_make_the_model_and_go_on_with_their_moments_after_a_kill(
-    begin: Begin, strategy: str
-) -> None:
+def test_strategies_of_flower_make_the_model(begin: Begin, strategy: str) -> None:
     pytest.importorskip("flwr", reason="package flwr is not installed")
     training = begin(spec_of(3, rounds=1, strategy=strategy, most_norm=1e6))
     for number, value in ((1, 1.0), (2, 1.0), (3, 7.0)):
@@ -230,6 +228,31 @@ def test_strategies_of_flower_make_the_model_and_go_on_with_their_moments_after_
     found = training.end()["w"]
     expected = {"fedadam": 0.1, "fedyogi": 0.1, "median": 1.0, "trimmed_mean": 3.0, "krum": 1.0}[strategy]
     np.testing.assert_allclose(found, expected, rtol=0.7 if "fed" in strategy else 1e-9)
+
+
+def test_a_strategy_with_moments_goes_on_with_them_after_a_kill(tmp_path: Path) -> None:
+    pytest.importorskip("flwr", reason="package flwr is not installed")
+    found = []
+    for is_killed in (False, True):
+        folder = tmp_path / str(is_killed)
+        folder.mkdir()
+        training = Training(folder, spec_of(1, rounds=3, min_clients=1, strategy="fedadam"))
+        may_go_on = threading.Event()
+
+        def train(model: Weights, one: Round, may_go_on: threading.Event = may_go_on) -> None:
+            if one.number == 2:
+                may_go_on.wait()
+            model["w"] += one.number
+
+        training.client(1, train)
+        until(lambda training=training: training.coordinator.round == 2)  # type: ignore[misc] # bound at once
+        if is_killed:
+            training.coordinator.close()
+            training.begin()
+        may_go_on.set()
+        found.append(training.end()["w"])
+        training.close()
+    np.testing.assert_array_equal(found[0], found[1])
 
 
 def test_fedprox_draws_clients_to_the_global_model(begin: Begin) -> None:
