@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden clean
+.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden dist clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -79,8 +79,11 @@ bench: $(VENV)/.test $(VENV)/.peer  ## figures against peers and limits, appende
 golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
 	$(BIN)/python -m pytest tests/unit -k golden --golden-update
 
+dist:  ## build sdist and wheel, and run the quickstart with the wheel alone
+	PYTHON=$(PYTHON) .ci/dist
+
 clean:
-	rm -rf $(VENV) build dist labextension/node_modules labextension/.yarn labextension/lib jupyter_autotrain/static jupyter_autotrain/labextension artifacts
+	rm -rf $(VENV) build dist site labextension/node_modules labextension/.yarn labextension/lib jupyter_autotrain/static jupyter_autotrain/labextension artifacts
 
 $(VENV)/.venv:
 	$(PYTHON) -m venv $(VENV)

@@ -18,7 +18,7 @@ from jupyter_autotrain.header.value_faults import keys_of
 from tests.projects import trust_project
 
 SCHEMA = backends.header_schema()
-SECURITY = Path(__file__).parents[3] / "docs" / "security.md"
+SECURITY = Path(__file__).parents[3] / "docs" / "explanations" / "security.md"
 STRANGER = 65534
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="another owner of a file can be set by root alone")
 

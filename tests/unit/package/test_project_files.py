@@ -1,0 +1,69 @@
+"""What the files around the package say of it: workflows, metadata, citation, hooks, templates."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+import jupyter_autotrain
+
+ROOT = Path(__file__).parents[3]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
+OTHERS = [ROOT / name for name in ("CITATION.cff", ".pre-commit-config.yaml", ".github/dependabot.yml")]
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    return found
+
+
+def commands(path: Path) -> list[str]:
+    """What the steps of a workflow run."""
+    jobs = read(path)["jobs"].values()
+    return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, *TEMPLATES, *OTHERS], ids=lambda path: path.name)
+def test_each_file_is_yaml(path: Path) -> None:
+    assert read(path)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_run_what_people_run(path: Path) -> None:
+    text = "\n".join(commands(path))
+    targets = re.findall(r"^make ([\w-]+)", text, re.MULTILINE)
+    scripts = re.findall(r"^\.ci/(\w+)", text, re.MULTILINE)
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert targets or scripts
+    assert [name for name in targets if f"\n{name}:" not in makefile] == []
+    assert [name for name in scripts if not (ROOT / ".ci" / name).exists()] == []
+    assert read(path)["permissions"] == {"contents": "read"}
+
+
+def test_the_classifiers_name_the_versions_that_are_tested() -> None:
+    named = re.findall(r"Python :: (3\.\d+)$", "\n".join(PROJECT["classifiers"]), re.MULTILINE)
+    matrix = read(ROOT / ".github" / "workflows" / "tests.yml")["jobs"]["versions"]["strategy"]["matrix"]
+    assert named == matrix["python"]
+    assert PROJECT["requires-python"] == f">={named[0]}"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    citation = read(ROOT / "CITATION.cff")
+    assert str(citation["version"]) == jupyter_autotrain.__version__
+    assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+
+
+def test_what_contributors_are_sent_to_exists() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = {path for path in re.findall(r"`([\w./-]+/[\w./-]*)`", text) if not path.startswith((".venv/", "http"))}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert len(paths) > 20
+    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+    assert [name for name in re.findall(r"`make ([\w-]+)`", text) if f"\n{name}:" not in makefile] == []
