@@ -17,6 +17,7 @@ stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
 usage         what the trial uses on this node, a line each time it is looked at, see below
+stacks        where the worker's threads stand, as often as it was asked; see `agent.trial.stacks`
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 rounds        of a client of a federated training, a line of JSON for each message: {"hello": its public key, or ""},
               {"order": id, "file", "sha256", "size", "samples", "metrics"}
@@ -24,8 +25,9 @@ control/      files put by the backend: `stop` asks the trial to end itself (`sh
               the file is the reason), `cancel` asks the supervisor to end it (JSON: grace_s, reason). On several nodes
               `stop-reached`: how many calls of `should_stop()` the ranks here have answered when they saw the stop, and
               `stop-at`: the call at which all nodes stop; `launch-ADDRESS`: what mpiexec on the first node wants to be
-              run on that one, `launch-ended`: that has ended everywhere. `noted-CHECKSUM`: made by the trial's process
-              that was the first to send that note. `round`: the order that the client of a federated training carries
+              run on that one, `launch-ended`: that has ended everywhere. `stacks`: the supervisor takes the stacks of
+              its ranks; the text of the file comes back with them. `noted-CHECKSUM`: made by the trial's process that
+              was the first to send that note. `round`: the order that the client of a federated training carries
               out next (JSON: id, kind, round, rounds, file, sha256, config)
 checkpoints/  what `checkpoint` saved
 updates/      the weights that a federated training's client sends, by the id of the order
@@ -33,8 +35,8 @@ outputs/      what `returns:` names, pickled, one file each; `pictures/`: what i
 work/         the worker's current directory: links to the shipped files, copies of those that the cell may write to
 ```
 
-Of several workers rank 0 writes `stdout`, `stderr` and `metrics`, and rank K `stdout-K`, `stderr-K` and `metrics-K`; so
-the metrics of the trial are those of rank 0. All other files are shared. On several nodes each has a directory with the
+Of several workers rank 0 writes `stdout`, `stderr`, `metrics` and `stacks`, and rank K `stdout-K` and so on; so the
+metrics of the trial are those of rank 0. All other files are shared. On several nodes each has a directory with the
 files of its own ranks.
 
 When the trial has ended only `status.json`, `metrics`, `usage`, what was printed, and what the trial itself wrote are
@@ -82,6 +84,7 @@ METRICS = "metrics"
 USAGE = "usage"
 LAUNCHER_LOG = "launcher"
 ROUNDS = "rounds"
+STACKS = "stacks"
 LONGEST_NAME = 1000  # of a metric, in characters
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
@@ -89,6 +92,7 @@ STOP_FILE = "control/stop"
 STOP_REACHED_FILE = "control/stop-reached"
 STOP_AT_FILE = "control/stop-at"
 CANCEL_FILE = "control/cancel"
+STACKS_FILE = "control/stacks"
 LAUNCH_FILE = "control/launch"
 LAUNCH_ENDED_FILE = "control/launch-ended"
 NOTED = "control/noted-"

@@ -182,6 +182,7 @@ class ExperimentSpec:
         weight: How much of what it wants it gets, beside others of its priority.
         launcher: What starts the workers of a trial and tells them of each other; one of `LAUNCHERS`.
         elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
+        stall_s: After how long without a report it is told where the ranks of a trial stand; None: never.
         environment: The submitter's variables that trials get, as of the submission (`agent.environment`).
         env: Variables that the header sets; they go before `environment`.
         python_environment: The interpreter and packages that its trials run with.
@@ -218,6 +219,7 @@ class ExperimentSpec:
     launcher: str = "env"
     elastic: bool = False
     timeout_s: float | None = None
+    stall_s: float | None = None
     budget: Budget = field(default_factory=Budget)
     seed: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -304,6 +306,7 @@ class TrialSpec:
     launcher: str = "env"
     elastic: bool = False
     timeout_s: float | None = None
+    stall_s: float | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     python_environment: PythonEnvironment = field(default_factory=PythonEnvironment)

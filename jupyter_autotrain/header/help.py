@@ -125,7 +125,7 @@ KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "code and data": ("setup", "ship", "data", "returns", "fetch_limit", "environment", "env", "pass_env"),
         "secrets": ("secrets", "not_secrets"),
         "clients that train together": ("mode", "clients", "federated"),
-        "several processes": ("launcher", "elastic", "parallel"),
+        "several processes": ("launcher", "elastic", "parallel", "stall"),
         "around a run": ("autolog", "priority", "weight", "on_rerun", "hooks", "notify"),
     }
 )

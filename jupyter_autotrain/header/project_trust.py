@@ -31,7 +31,7 @@ BUILT_IN: Final = ("local", "debug")
 FREE_KEYS: Final = frozenset(
     {
         "name", "objective", "constraints", "search", "early_stop", "trials", "concurrency", "resources",
-        "launcher", "elastic", "timeout", "budget", "seed", "autolog", "returns", "fetch_limit", "retries",
+        "launcher", "elastic", "timeout", "stall", "budget", "seed", "autolog", "returns", "fetch_limit", "retries",
         "notify", "priority", "weight",
     }
 )  # fmt: skip

@@ -173,6 +173,12 @@ class HeaderKeys(Section):
         examples=["true"],
     )
     timeout: Duration | None = Field(default=None, description="Longest time of one trial.", examples=["30m"])
+    stall: Duration | None = Field(
+        default=600.0,
+        description="After how long without a report it is told where each of the several workers of a trial stands; "
+        "the trial goes on. null: never.",
+        examples=["30m"],
+    )
     budget: BudgetSection = Field(
         default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
     )
@@ -384,6 +390,7 @@ class Header(HeaderKeys):
             launcher=self.launcher,
             elastic=self.elastic,
             timeout_s=self.timeout,
+            stall_s=self.stall,
             budget=Budget(self.budget.time, self.budget.failures),
             seed=self.seed,
             environment=passed(environ, self.pass_env),

@@ -20,6 +20,7 @@ _WITH_JSON: Final = (
     "best",
     "compare",
     "why",
+    "stacks",
     "pull",
     "backends",
     "check",
@@ -73,6 +74,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
+    _add_stacks(add("stacks", "where the processes of a running trial stand now, line by line", about="?"))
     export = add("export", "write a standalone script that gives the same metrics", about="?")
     export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
     export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
@@ -195,6 +197,11 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
     plan.add_argument("--simplicity", type=float, metavar="SHARE", help="of the step time given up for a simpler plan")
+
+
+def _add_stacks(stacks: argparse.ArgumentParser) -> None:
+    stacks.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that runs)")
+    stacks.add_argument("--threads", action="store_true", help="all threads, not only the main one")
 
 
 def _add_calibrate(calibrate: argparse.ArgumentParser) -> None:

@@ -39,6 +39,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "load": "results:load",
         "pull": "outputs:pull",
         "why": "explain:why",
+        "stacks": "debugging:stacks",
         "check": "explain:check",
         "backends": "backends:backends",
         "session": "session:session",

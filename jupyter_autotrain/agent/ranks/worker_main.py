@@ -11,10 +11,11 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.ranks import api, autolog
 from jupyter_autotrain.agent.ranks.cell_runner import CellRunner, enter_work
 from jupyter_autotrain.agent.ranks.stand_ins import StandInFinder
-from jupyter_autotrain.agent.trial import outcome
+from jupyter_autotrain.agent.trial import outcome, stacks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def main(directory: str, channel: int) -> None:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
     context = api.load(directory)
+    stacks.answer_requests(f"{directory}/{wire.stream_of_rank(wire.STACKS, context.worker)}")
     me = os.getpid()
     enter_work(directory, str(context.trial["bundle"]))
     sys.meta_path.insert(0, DisplayFinder(context.display))

@@ -15,6 +15,7 @@ from jupyter_autotrain.agent.environments import choice as environments
 from jupyter_autotrain.agent.supervisor import termination
 from jupyter_autotrain.agent.supervisor.ranks import Ranks
 from jupyter_autotrain.agent.supervisor.resource_limits import Lease, ResourceLimits
+from jupyter_autotrain.agent.supervisor.stack_taking import StackTaker
 from jupyter_autotrain.agent.supervisor.status import FINAL_TIMEOUT_S, StatusFile
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter
 from jupyter_autotrain.agent.supervisor.termination import remove_temporary_files
@@ -122,6 +123,7 @@ class Supervisor:
     def _start(self, become: Become) -> None:
         env = environment.complete(self.trial, self.environ)
         self.usage = UsageFile(self.trial, env)
+        self.stacks = StackTaker(self.trial, self.ranks, env)
         self.ranks.start(env, self.limits.apply, become)
 
     def _mark_begun(self) -> None:
@@ -150,6 +152,7 @@ class Supervisor:
                 self.ranks.mark_gone()
             with contextlib.suppress(Exception):  # a curve is worth no trial
                 self.usage.update(self.ranks.child_pids)
+            self.stacks.advance()
             self._advance()
 
     def _advance(self) -> None:

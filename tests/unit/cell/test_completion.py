@@ -107,7 +107,7 @@ def test_without_a_list_the_registered_backends_are_offered(shell):
 
 
 def test_verbs_are_completed_on_a_line_of_their_own(shell):
-    assert names(shell, "%autotrain st|@") == {"status", "stop"}
+    assert names(shell, "%autotrain st|@") == {"stacks", "status", "stop"}
     assert names(shell, "x = 1\n%autotrain sho|@") == {"show"}
 
 

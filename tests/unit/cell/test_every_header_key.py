@@ -69,6 +69,7 @@ OTHER_VALUES = {
     "resources.gpus": 4,
     "resources.gpu_memory": "16GB..",
     "timeout": "30m",
+    "stall": "20m",
     "budget": {"time": "2h"},
     "budget.time": "2h",
     "budget.failures": 3,
