@@ -30,6 +30,7 @@ test-browser: $(VENV)/.test  ## a real JupyterLab in a real Chromium
 	$(BIN)/python -m pytest tests/browser
 
 test-all: $(VENV)/.test  ## the tests of `make test` with the whole matrix of each: several hours
+	sh .ci/ray $(VENV)
 	AUTOTRAIN_LONG_TESTS=1 $(BIN)/python -m pytest $(PARALLEL) --timeout 3600
 
 test-cluster: $(VENV)/.test  ## on the cluster that KUBECONFIG names, each test in a namespace of its own

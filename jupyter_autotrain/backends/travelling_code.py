@@ -26,7 +26,7 @@ from jupyter_autotrain.agent.objects import agent_archive
 _MAIN = """import sys
 import agent_archive
 
-agent_archive.begin_pod(sys.argv[0])
+agent_archive.begin_pod(sys.argv[0], *[f"{run}/{agent_archive.CODE}" for run in sys.argv[1:2]])
 from jupyter_autotrain.agent.pods import program
 
 program.main()

@@ -13,18 +13,24 @@ import zipimport
 
 NAME = "agent.zip"
 MODULES = "modules"  # in the archive: all files in one piece, by their paths; one by one they take ten times as long
+CODE = "code"  # of a service's job: the unpacked archive, in the folder of all that the job makes
 _TARGET = "/autotrain/agent/code"
 
 
-def begin_pod(archive: str) -> None:
-    """Unpack the archive in a pod, unless an earlier container of the pod has, and have Python search there."""
+def begin_pod(archive: str, target: str = _TARGET) -> None:
+    """Unpack the archive in a pod, unless an earlier container of the pod has, and have Python search there.
+
+    Args:
+        archive: Its path.
+        target: The folder of the code.
+    """
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the first process of a container ignores it otherwise
     os.umask(0o077)
-    if not os.path.isdir(_TARGET):
-        draft = f"{_TARGET}.{os.getpid()}"
+    if not os.path.isdir(target):
+        draft = f"{target}.{os.getpid()}"
         unpack(archive, draft)
-        os.rename(draft, _TARGET)
-    sys.path[0] = _TARGET  # in the place of the archive
+        os.rename(draft, target)
+    sys.path[0] = target  # in the place of the archive
 
 
 def unpack(archive: str, folder: str) -> None:

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 
-from jupyter_autotrain.agent import fields, files, nodes, wire
+from jupyter_autotrain.agent import fields, files, nodes, system, wire
 from jupyter_autotrain.agent.errors import DataError
 from jupyter_autotrain.agent.pods import places, preparing, rendezvous
 from jupyter_autotrain.agent.pods.frames import Relay
@@ -63,6 +63,8 @@ class Pod:
         self._is_rescaled = self._options.get("rescales") is True  # others go on with what this pod has made
         self._patience_ends_s = float("inf")
         self._is_started_again = False  # an earlier container of this pod has run the trial, and was killed
+        pause_s = self._options.get("pause_s")
+        self._busy_pause_s = float(pause_s) if isinstance(pause_s, (int, float)) else _LEAST_PAUSE_S
 
     def main(self) -> int:
         """Run the trial to its end; return the exit code of the container."""
@@ -194,14 +196,15 @@ class Pod:
         named = [*fields.strings(trial.get("secrets")), wire.TOKEN_VARIABLE]
         secrets = {name: self._environ[name] for name in named if name in self._environ}
         self._has_begun = True
-        return start(trial, self._directory, {**self._variables(trial), **secrets})
+        ends_with_parent = self._options.get("is_container") is False
+        return start(trial, self._directory, {**self._variables(trial), **secrets}, ends_with_parent=ends_with_parent)
 
     def _follow(self) -> None:
         """Relay until the supervisor has ended."""
         pause_s = _LEAST_PAUSE_S
         while not self._has_ended():
             is_busy = not self._still_waits() and self._relay.look()
-            pause_s = _LEAST_PAUSE_S if is_busy else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
+            pause_s = self._busy_pause_s if is_busy else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
             time.sleep(pause_s)
             if time.monotonic() > self._patience_ends_s:
                 self._patience_ends_s = float("inf")
@@ -246,19 +249,22 @@ def _write(line: str) -> None:
         data = data[os.write(1, data) :]
 
 
-def start(trial: TrialFile, directory: str, environ: dict[str, str]) -> int:
+def start(trial: TrialFile, directory: str, environ: dict[str, str], *, ends_with_parent: bool = False) -> int:
     """Start the supervisor; return its pid.
 
     Args:
         trial: What `trial.json` says.
         directory: The trial directory.
         environ: The variables of the trial, with its secrets.
+        ends_with_parent: Whether it is killed when this process is, as it is by itself where that ends a container.
     """
     pid = os.fork()
     if pid:
         return pid
     try:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if ends_with_parent:
+            system.die_with_parent(os.getppid())
         os.setsid()
         os.chdir(directory)
         lock = trial_lock.acquire()

@@ -77,6 +77,10 @@ class PooledTrials:
 def main() -> None:
     """Run the trial or the trials of this pod, then exit."""
     os.umask(0o077)
+    if len(sys.argv) > 1:
+        from jupyter_autotrain.agent.pods import service_job  # noqa: PLC0415 - pods have no use for it
+
+        sys.exit(service_job.run(os.environ, sys.argv[1], os.path.dirname(os.path.abspath(sys.argv[0]))))
     idle_s = fields.mapping(json.loads(os.environ.get(places.POD_VARIABLE) or "{}")).get(places.REUSE_IDLE)
     if isinstance(idle_s, (int, float)):
         sys.exit(PooledTrials(os.environ).run_all(idle_s))

@@ -18,14 +18,16 @@ from jupyter_autotrain.agent.service.request_loop import Handlers, Request, Requ
 _FILES_OF_THE_POD = frozenset({places.STATES, places.FILES})
 
 
-def handlers(run: str = places.RUN) -> Handlers:
+def handlers(run: str = places.RUN, *, is_container: bool = True) -> Handlers:
     """Return what answers the requests to a pod.
 
     Args:
         run: The folder of everything in the pod.
+        is_container: Whether the folder is there as long as the pod is; else a request makes none that is gone.
     """
     directory = Path(run, places.TRIAL)
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if is_container:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return {
         **trial_files.handlers(lambda request: Path(run) if request["path"] in _FILES_OF_THE_POD else directory),
         "run": _accept,

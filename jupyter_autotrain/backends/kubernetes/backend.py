@@ -17,10 +17,9 @@ from jupyter_autotrain.backends.kubernetes.access import credentials
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following import pod_directory
 from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import known_status, status_of
 from jupyter_autotrain.backends.kubernetes.following.pod_directory import PodDirectory
-from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, collected_folder
+from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.inventory import nodes
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.session import LoadAccess, Session
@@ -28,6 +27,7 @@ from jupyter_autotrain.backends.kubernetes.storage import trial_needs
 from jupyter_autotrain.backends.kubernetes.submitting import Submitter, TrialPlan
 from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -182,9 +182,8 @@ class KubernetesBackend(TrialDirectories):
     def _untracked(self, ref: JobRef) -> TrackedJob:
         """Return a job as the home has it; asks no cluster."""
         nodes = cast("int", ref.data.get("nodes") or 1)
-        job = TrackedJob(
-            ref, self.workload_of(ref), CollectedTrial(collected_folder(self._context.home, ref.job_id), nodes)
-        )
+        folder = collected_folder(self._context.home, ref.job_id, "kubernetes")
+        job = TrackedJob(ref, self.workload_of(ref), CollectedTrial(folder, nodes))
         job.final = job.collected.final_status()
         return job
 

@@ -6,7 +6,6 @@ import contextlib
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.agent import wire
@@ -15,7 +14,6 @@ from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.backends import travelling_code
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
-from jupyter_autotrain.backends.kubernetes.following.tracked_job import collected_folder
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload
 from jupyter_autotrain.backends.kubernetes.session import Session
@@ -23,7 +21,7 @@ from jupyter_autotrain.backends.kubernetes.storage import code_objects, trial_ne
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.storage.trial_needs import TrialNeeds
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.trial_content import from_last_saved, has_saved, in_home
+from jupyter_autotrain.backends.log_channel.collected import saved_checkpoints
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.spec import TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
@@ -66,7 +64,7 @@ def plan(
         BackendError: Something is too big, and the profile names no storage.
         DataError: Data was changed since the submission.
     """
-    needs = trial_needs.of_trial(trial, context, options, session.ways, _checkpoints(trial, context))
+    needs = trial_needs.of_trial(trial, context, options, session.ways, saved_checkpoints(trial, context, "kubernetes"))
     agent = CodeFile(places.AGENT_ARCHIVE, travelling_code.archive().content)
     shared = {agent.name: agent, **needs.files}
     names = {name: file.object_name(session.home) for name, file in shared.items()}
@@ -80,20 +78,6 @@ def plan(
         names.update((name, file.object_name(session.home)) for name, file in own.items())
         program = program.with_config_maps(names)
     return TrialPlan(program, shared, own, needs, names)
-
-
-def _checkpoints(trial: TrialSpec, context: BackendContext) -> tuple[int, Path] | None:
-    """Return the last attempt of which the home has checkpoints, and their folder there."""
-
-    def collected(attempt: int) -> Path:
-        return collected_folder(context.home, trial.job_id_of(attempt)) / "0" / "trial" / wire.CHECKPOINTS
-
-    found = from_last_saved(trial, context, lambda attempt: has_saved(collected(attempt)))
-    if found.resume_attempt is None:
-        return None
-    folder = collected(found.resume_attempt)
-    chosen = folder if has_saved(folder) else in_home(context, found)
-    return (found.resume_attempt, chosen) if chosen else None
 
 
 class Submitter:

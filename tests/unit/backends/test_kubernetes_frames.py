@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.agent.pods.frames import MOST_FILE_BYTES, Relay
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, GapError
+from jupyter_autotrain.backends.log_channel.collected import CollectedNode, GapError
 
 
 def decoded(lines: list[str]) -> list[frames.Frame]:

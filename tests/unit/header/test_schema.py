@@ -318,7 +318,7 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
     if key.partition(".")[0] in {"mode", "clients", "federated"}:
         lines = {"mode": "mode: federated", "clients": "clients: [local, local, local]"}
         needed = "".join(f"{line}\n" for name, line in lines.items() if name != key)
-    if (section := key.partition(".")[0]) in {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller", "slurm"}:
+    if (section := key.partition(".")[0]) in set(backends.type_names()) - {"local"}:
         needed = f"backend: {section}\n"
     found = parse(f"{needed}{example}\n---\n", cwd=tmp_path).header.model_fields_set
     assert key.split(".")[0] in found <= {key.split(".")[0], "launcher", "backend", "objective", "mode", "clients"}

@@ -5,23 +5,20 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from dataclasses import replace
 
 from jupyter_autotrain.agent import wire
-from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt, receipt_of
+from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.following.deleting import EndingPods
-from jupyter_autotrain.backends.kubernetes.following.finishing import NOBODY
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
+from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.errors import AutotrainError, BackendError
 
 _SETTLE_S = 15.0  # how long the end may take to come back after the grace
 _GONE_S = 60.0  # how long the cluster may take to delete the objects
 _LOOK_AGAIN_S = 0.02
-_REASON = "Cancelled on request."
 
 
 class Canceller:
@@ -44,7 +41,7 @@ class Canceller:
         begun_s = time.monotonic()
         if job.final is not None:
             notes = (f"it had ended before: {job.final['state']}", self._cleared(job))
-            return _receipt(job.final, time.monotonic() - begun_s, "; ".join(filter(None, notes)))
+            return judging.receipt(job.final, time.monotonic() - begun_s, "; ".join(filter(None, notes)))
         if fault := self._tracker.view.wait_until_listed(job):
             raise BackendError(f"{job.ref.job_id} cannot be cancelled now: {fault}.", "", "It is tried again.")
         if self._tracker.view.object_of(job) is None and not self._tracker.view.pods_of(job) and not job.followers:
@@ -53,7 +50,7 @@ class Canceller:
         may_hasten = self._api.loop.call(self._end(job, grace_s))
         self._api.loop.call(self._delete(job, grace_s, may_hasten=may_hasten))
         unknown = self._api.loop.call(self._tracker.owned.until_gone(job))
-        return _receipt(self._final(job), time.monotonic() - begun_s, unknown)
+        return judging.receipt(self._final(job), time.monotonic() - begun_s, unknown)
 
     def _cleared(self, job: TrackedJob) -> str:
         """Have the objects of a trial that has ended be gone; gives what is not known to be."""
@@ -87,7 +84,7 @@ class Canceller:
 
     async def _ask(self, job: TrackedJob, grace_s: float) -> bool:
         """Ask the supervisors of all running pods; whether one was asked."""
-        request = json.dumps({"grace_s": grace_s, "reason": _REASON}).encode()
+        request = json.dumps({"grace_s": grace_s, "reason": judging.CANCELLED}).encode()
         asked = False
         for pod in self._tracker.view.running_pods(job):
             try:
@@ -120,16 +117,7 @@ class Canceller:
         """Return how it ended; where it had not begun, or could not say it, that it was cancelled."""
         if job.final is not None:
             return job.final
-        found = job.collected.nodes[0].status() or {"supervisor": list(NOBODY)}
-        status: Status = {
-            **found, "state": str(TrialState.CANCELLED), "reason": _REASON, "ended_s": time.time(), "groups": [],
-        }  # fmt: skip
+        status = judging.cancelled(job.collected.nodes[0].status())
         job.collected.close(status)
         job.final = status
         return status
-
-
-def _receipt(status: Status, elapsed_s: float, note: str = "") -> CancelReceipt:
-    cancelled = status["state"] == str(TrialState.CANCELLED)
-    meanwhile = "" if cancelled else f"it ended by itself meanwhile: {status['state']}"
-    return replace(receipt_of(status), elapsed_s=elapsed_s, note="; ".join(filter(None, (note, meanwhile))))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -17,14 +16,14 @@ from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode
 from jupyter_autotrain.backends.kubernetes.following.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob, was_ended_from_outside
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_parts, trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
+from jupyter_autotrain.backends.log_channel.collected import CollectedNode
+from jupyter_autotrain.backends.log_channel.judging import NOBODY
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 
-NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
 _LAST_LINES = 3
 _SETTLE_S = 2.0
 _EXPLAIN_S = 5.0  # how long the cluster may take to say why it told a trial to end

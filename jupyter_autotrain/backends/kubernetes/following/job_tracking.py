@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.agent.trial import status as statuses
-from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
 from jupyter_autotrain.backends.kubernetes.following.deleting import ObjectDeleter
@@ -28,6 +26,7 @@ from jupyter_autotrain.backends.kubernetes.following.pilot_keeping import PilotK
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import OwnedObjects, TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects import naming, pod_parts, trial_reasons
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
+from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 
 _LOOK_AGAIN_S = 1.0
@@ -189,9 +188,6 @@ class JobTracker:
                         self.consider(job)
 
 
-_COLLECTING = "is ending: what it has left is collected"
-
-
 def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
     """Return how a trial stands now."""
     if job.final is not None:
@@ -204,7 +200,7 @@ def status_of(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
         return JobStatus(ref, TrialState.RUNNING, told)
     own = own[:1] if job.is_elastic else own
     if any(status is not None for status in own):
-        return _going_on(ref, own)
+        return judging.going_on(ref, own)
     return _not_begun(job, ref, tracker)
 
 
@@ -217,10 +213,10 @@ def known_status(job: TrackedJob, ref: JobRef, fault: str) -> JobStatus:
         fault: Why the cluster does not say how it stands now.
     """
     if job.final is not None:
-        return _final(ref, job.final)
+        return judging.final(ref, job.final)
     own = [node.status() for node in job.collected.nodes]
     counted = own[:1] if job.is_elastic else own
-    known = _going_on(ref, counted) if any(counted) else JobStatus(ref, TrialState.PREPARING)
+    known = judging.going_on(ref, counted) if any(counted) else JobStatus(ref, TrialState.PREPARING)
     return replace(known, reason="", doubt=fault, unreachable=True)
 
 
@@ -243,19 +239,3 @@ def _not_begun(job: TrackedJob, ref: JobRef, tracker: JobTracker) -> JobStatus:
         goes = tracker.view.pods_of(job) or job.is_finishing
         return JobStatus(ref, TrialState.PREPARING, "is being deleted" if goes else "")
     return JobStatus(ref, TrialState.PREPARING, "" if told.state.is_final else job.waits_for or told.reason)
-
-
-def _final(ref: JobRef, status: Status) -> JobStatus:
-    return JobStatus(ref, TrialState(str(status["state"])), statuses.reason(status), cast("JsonObject", status))
-
-
-def _going_on(ref: JobRef, own: Sequence[Status | None]) -> JobStatus:
-    """Return the state by the first node; the trial runs when all do."""
-    first = own[0] or {}
-    states = [TrialState(str(status["state"])) if status else TrialState.PREPARING for status in own]
-    if TrialState.PREPARING in states:
-        waiting = next((statuses.reason(status) for status in own if status and status["reason"]), "")
-        return JobStatus(ref, TrialState.PREPARING, waiting, cast("JsonObject", first))
-    is_ending = all(state.is_final for state in states)
-    detail: JsonObject = cast("JsonObject", {**first, "state": str(TrialState.RUNNING)})
-    return JobStatus(ref, TrialState.RUNNING, _COLLECTING if is_ending else "", detail)

@@ -11,16 +11,17 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedNode, CollectedTrial, GapError
 from jupyter_autotrain.backends.kubernetes.objects.pod_parts import PodLife
 from jupyter_autotrain.backends.kubernetes.objects.workload import LINGER_S, PODS
+from jupyter_autotrain.backends.log_channel import log_reading
+from jupyter_autotrain.backends.log_channel.collected import CollectedNode, CollectedTrial, GapError
+from jupyter_autotrain.backends.log_channel.log_reading import LogReader
 from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ _NOT_FOUND = 404
 _MOST_REFUSALS = 3
 _QUIET_READS = 2
 _SILENT_S = 30.0
-_MOST_LINES: Final = 20
-_MOST_LINE = 500
-_LEFT_OUT = b"\n[%d bytes are missing here: the log of the pod was rotated]\n"
 
 
 class LogFollower:
@@ -51,9 +49,7 @@ class LogFollower:
         job_id: The trial, where the log may be that of several.
 
     Attributes:
-        printed: The last lines that are no frames, for messages.
         is_read_out: True when the log was read to its end after the container had ended.
-        node: The node of the trial that the pod is, once it is known.
         fault: Why it cannot be read at the moment.
     """
 
@@ -61,23 +57,29 @@ class LogFollower:
         self, api: KubernetesApi, at: PodAddress, trial: CollectedTrial, life: Callable[[], PodLife],
         on_news: Callable[[], None], job_id: str = "",
     ) -> None:  # fmt: skip
-        self.printed: list[str] = []
+        self._reader = LogReader(trial, job_id)
         self.is_read_out = False
         self.fault = ""
         self._api = api
         self._at = at
-        self._trial = trial
-        self.node: CollectedNode | None = trial.nodes[0] if len(trial.nodes) == 1 else None
         self._life = life
         self._on_news = on_news
         self._last_time = ""
-        self._job_id = job_id
-        self._is_of_another = bool(job_id)  # until its log says that it is of this one
         self._reading: asyncio.Timeout | None = None
         self._heard_s = 0.0
         self._refusals = 0
         self._quiet = 0  # how often it was read in order without anything new, since the container had ended
         self._unread_since_s = 0.0
+
+    @property
+    def printed(self) -> list[str]:
+        """The last lines that are no frames, for messages."""
+        return self._reader.printed
+
+    @property
+    def node(self) -> CollectedNode | None:
+        """The node of the trial that the pod is, once it is known."""
+        return self._reader.node
 
     def is_done(self) -> bool:
         """Return whether all that the pod says has come, as far as it can."""
@@ -183,42 +185,21 @@ class LogFollower:
 
     async def _take(self, lines: list[bytes]) -> None:
         """Keep what lines of the log say; they come again where that fails."""
-        pending: frames.Frame | None = None
         written = self._last_time
+        texts = []
         for line in lines:
             written, _, text = line.decode(errors="replace").partition(" ")
-            frame = frames.decode(text)
-            if frame is None:
-                self.printed = [*self.printed, text[:_MOST_LINE]][-_MOST_LINES:]
-            elif pending is not None and pending.goes_on_in(frame):
-                pending.data += frame.data
-            else:
-                await self._keep(pending)
-                pending = frame
-        await self._keep(pending)
+            texts.append(text)
+        for node, frame in self._reader.read(texts):
+            with contextlib.suppress(ValueError):  # a path that the trial has made up
+                try:
+                    node.append(frame.path, frame.offset, frame.data)
+                except GapError as gap:
+                    await self._fill(node, gap)
+                    node.append(frame.path, frame.offset, frame.data)
         self._last_time = written
         if lines:
             self._on_news()
-
-    async def _keep(self, frame: frames.Frame | None) -> None:
-        if frame is None:
-            return
-        with contextlib.suppress(ValueError):  # a path, or a number, that the trial has made up
-            if frame.path == places.JOB:
-                self._is_of_another = frame.data.decode() != self._job_id
-                return
-            if self._is_of_another:
-                return
-            if frame.path == places.NODE:
-                self.node = self._trial.node(int(frame.data))
-                return
-            if self.node is None:
-                return  # before a pod of several says which it is
-            try:
-                self.node.append(frame.path, frame.offset, frame.data)
-            except GapError as gap:
-                await self._fill(self.node, gap)
-                self.node.append(frame.path, frame.offset, frame.data)
 
     async def _fill(self, node: CollectedNode, gap: GapError) -> None:
         """Ask the pod itself for what its log does not hold any more."""
@@ -226,7 +207,4 @@ class LogFollower:
         with contextlib.suppress(AutotrainError):
             data = await exec_command.read(self._api, self._at, gap.path, gap.begin, gap.end)
         node.append(gap.path, gap.begin, data)
-        missing = gap.end - gap.begin - len(data)
-        if missing:
-            text = _LEFT_OUT % missing
-            node.append(gap.path, gap.begin + len(data), text[:missing].ljust(missing, b"\n"))
+        log_reading.mark_missing(node, gap, len(data))

@@ -7,14 +7,12 @@ import signal
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import termination_causes
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi, selectors
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.workload import (
@@ -24,8 +22,8 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import (
     Workload,
     WorkloadState,
 )
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
-from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 
 
@@ -139,12 +137,6 @@ def was_ended_from_outside(status: Mapping[str, object]) -> bool:
         return True
     is_killed = status.get("state") == str(TrialState.FAILED) and status.get("signal") == signal.SIGKILL
     return is_killed and not str(status.get("reason")).startswith(termination_causes.OUT_OF_MEMORY)
-
-
-def collected_folder(home: Home, job_id: str) -> Path:
-    """Return where what comes back of a trial lies in the home."""
-    experiment_id, number, attempt = job_id.rsplit("-", 2)
-    return home.experiment(experiment_id) / "kubernetes" / f"{number}-{attempt}"
 
 
 _WITHIN_S = 20.0  # the cluster deletes them in the background, soon after their owner

@@ -11,9 +11,9 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.access.credentials import Access
 from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptdlBackend
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
-from jupyter_autotrain.backends.kubernetes.following.tracked_job import collected_folder
 from jupyter_autotrain.backends.kubernetes.framework_backend import FrameworkBackend
 from jupyter_autotrain.backends.kubernetes.kubeflow_backend import KubeflowBackend
+from jupyter_autotrain.backends.log_channel.collected import collected_folder
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
@@ -35,7 +35,7 @@ def test_a_trial_stays_in_the_state_that_was_known_last_with_a_doubt(tmp_path: P
     home = Home(tmp_path / "home")
     make, version = KINDS[kind]
     ref = JobRef("lab", "e1-1-1", {"name": "e1-1-1-x", "namespace": "default", "kind": kind, "version": version})
-    node = collected_folder(home, ref.job_id) / "0"
+    node = collected_folder(home, ref.job_id, "kubernetes") / "0"
     node.mkdir(parents=True)
     if state:
         (node / "states").write_text(json.dumps({"state": state, "reason": "", "supervisor": [1, 0.0, ""]}) + "\n")

@@ -16,10 +16,10 @@ from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import OwnedObjects, TrackedJob
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendUnavailableError
 

@@ -13,11 +13,11 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.gangs import GangGate, GangKeeper
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects.pending_reasons import GANG
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 
 SUSPENDED: JsonObject = {"metadata": {"name": "job", "annotations": {GANG: "2"}}, "spec": {"suspend": True}}

@@ -13,12 +13,12 @@ import pytest
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.deleting import ObjectDeleter
 from jupyter_autotrain.backends.kubernetes.following.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 from tests.unit.backends.kubernetes.pods import disruption, ended_container, pod
 

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 
 

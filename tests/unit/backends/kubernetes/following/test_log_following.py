@@ -17,9 +17,9 @@ from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following import log_following
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.objects.pod_parts import PodLife
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.errors import BackendUnavailableError
 
 CUT = BackendUnavailableError("cut off")

@@ -15,12 +15,12 @@ from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.following.cluster_view import ClusterView
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.finishing import JobFinisher
 from jupyter_autotrain.backends.kubernetes.following.pilot_keeping import PilotKeeper
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import PooledJobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendUnavailableError
 

@@ -10,11 +10,11 @@ import pytest
 
 from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.kubernetes.following.collected import CollectedTrial
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker, status_of
 from jupyter_autotrain.backends.kubernetes.following.log_following import LogFollower
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.core.backend import JobRef
 
 

@@ -1,9 +1,9 @@
 """The files that have come back of a trial, on disk in the home: by byte offset, so nothing is lost nor doubled.
 
 ```
-experiments/ID/kubernetes/NUMBER-ATTEMPT/NODE/states       every content of its status file, one a line
-                                              files.json   what it has left
-                                              trial/       streams and files, as in its trial directory
+experiments/ID/PLACE/NUMBER-ATTEMPT/NODE/states       every content of its status file, one a line
+                                         files.json   what it has left
+                                         trial/       streams and files, as in its trial directory
 ```
 
 Several processes may write here: each write looks at the length of the file, under a lock.
@@ -25,6 +25,10 @@ from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial.status import Status
+from jupyter_autotrain.backends.trial_content import from_last_saved, has_saved, in_home
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.spec import TrialSpec
 
 _STREAM = re.compile(r"(stdout|stderr|metrics)(-[0-9]+)?|usage|launcher")
 _FOLDERS = frozenset({wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS})
@@ -32,6 +36,32 @@ _OPEN = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
 _PODS = "pods"  # the uids of those that were followed
 _MOST_NODES = 10_000
 _MOST_LISTING_BYTES = 64 << 20
+
+
+def collected_folder(home: Home, job_id: str, place: str) -> Path:
+    """Return where what comes back of a trial lies in the home.
+
+    Args:
+        home: The home.
+        job_id: The trial.
+        place: `kubernetes` or `services`.
+    """
+    experiment_id, number, attempt = job_id.rsplit("-", 2)
+    return home.experiment(experiment_id) / place / f"{number}-{attempt}"
+
+
+def saved_checkpoints(trial: TrialSpec, context: BackendContext, place: str) -> tuple[int, Path] | None:
+    """Return the last attempt of a trial of which the home has checkpoints, and their folder there."""
+
+    def collected(attempt: int) -> Path:
+        return collected_folder(context.home, trial.job_id_of(attempt), place) / "0" / "trial" / wire.CHECKPOINTS
+
+    found = from_last_saved(trial, context, lambda attempt: has_saved(collected(attempt)))
+    if found.resume_attempt is None:
+        return None
+    folder = collected(found.resume_attempt)
+    chosen = folder if has_saved(folder) else in_home(context, found)
+    return (found.resume_attempt, chosen) if chosen else None
 
 
 class GapError(Exception):
@@ -59,8 +89,11 @@ class CollectedNode:
         self._status_bytes = -1
         self._listing: dict[str, object] | None = None
 
-    def append(self, path: str, offset: int, data: bytes) -> None:
+    def append(self, path: str, offset: int, data: bytes) -> bool:
         """Keep bytes of a file; what is there already is passed over.
+
+        Returns:
+            Whether any were new.
 
         Raises:
             GapError: What comes before them is missing.
@@ -70,7 +103,7 @@ class CollectedNode:
         target = self._target(path)
         known = self._sizes.get(path, 0)
         if offset + len(data) <= known:
-            return
+            return False
         files.make_directories(target.parent)
         fd = os.open(target, _OPEN, 0o600)
         try:
@@ -83,6 +116,7 @@ class CollectedNode:
             while written < len(new):
                 written += os.pwrite(fd, new[written:], size + written)
             self._sizes[path] = size + len(new)
+            return bool(new)
         finally:
             os.close(fd)
 

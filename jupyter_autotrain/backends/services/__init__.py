@@ -1,0 +1,1 @@
+"""Training services with an HTTP interface. Each is a `Service` under one backend."""

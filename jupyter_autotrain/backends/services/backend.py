@@ -1,0 +1,281 @@
+"""The backend of all training services: what differs between them is a `Service`.
+
+A trial is a job of the service. What it writes comes back in the job's log, which is followed into the home while it
+runs and read once more at its end.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import IO, cast
+
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.service import trial_files
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.directories import TrialDirectories, sizes, write_pieces
+from jupyter_autotrain.backends.local.trial_directory import MOST_BYTES, LocalDirectory
+from jupyter_autotrain.backends.log_channel import judging
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
+from jupyter_autotrain.backends.services.following import JobFollower, ServiceJob
+from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage
+from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState
+from jupyter_autotrain.core.backend import (
+    BackendContext,
+    CancelReceipt,
+    Chunk,
+    Cursor,
+    JobRef,
+    JobStatus,
+    Probe,
+    Submission,
+)
+from jupyter_autotrain.core.backend_check import CheckStep
+from jupyter_autotrain.core.capabilities import PollInterval
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, TrialSpec
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
+
+_SETTLE_S = 30.0
+_STOPPED_S = 60.0
+_PIECE_BYTES = 2 << 20
+
+
+class ServiceBackend(TrialDirectories, ABC):
+    """Runs each trial as a job of a service.
+
+    Args:
+        profile: Its name and options.
+        context: The home.
+    """
+
+    poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
+
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
+        self.name = profile.name
+        self._profile = profile
+        self._context = context
+        self._service = self.connect(profile.options)
+        self.capabilities = replace(self._service.capabilities, pushes=True)
+        self._packer = Packer(context)
+        self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
+        self._follower = JobFollower(self._service, lambda job_id: self._on_news([job_id]))
+
+    @abstractmethod
+    def connect(self, options: JsonObject) -> Service:
+        """Return the service of a profile; asks nobody."""
+
+    def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is a few requests
+        """Have a function called when there is something new."""
+        self._on_news = on_news
+
+    def probe(self) -> Probe:
+        """Usable when all steps before a trial go well."""
+        last = CheckStep("", "", True, "")
+        for step in self._service.check_steps():
+            last = step
+        return Probe(last.is_good, last.text.splitlines()[0].rstrip(".") + ".", is_lasting=False)
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """Check step by step, from the address to what a trial needs there."""
+        return self._service.check_steps()
+
+    def discover(self) -> Inventory:
+        """Return the nodes of the service."""
+        return self._service.discover()
+
+    def _package(self, trial: TrialSpec) -> TrialPackage:
+        return self._packer.pack(trial, {**self._profile.options, **trial.options})
+
+    def render(self, trial: TrialSpec, placement: Placement) -> Submission:
+        """Return the requests that a submit makes."""
+        return self._service.render(self._package(trial), placement)
+
+    def submit(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> JobRef:
+        """Start the trial; twice is once."""
+        package = self._package(trial)
+        data: JsonObject = {"name": package.name, "fetch_limit_bytes": trial.fetch_limit_bytes}
+        ref = JobRef(self.name, trial.job_id, data)
+        job = self._job(ref)
+        if job.settled() is not None:
+            return ref
+        try:
+            self._service.submit(package, placement, secrets)
+        except AnswerLostError as error:
+            raise SubmitUnknownError(error.found, error.expected, error.action) from error
+        self._follower.track(job)
+        return ref
+
+    def _job(self, ref: JobRef) -> ServiceJob:
+        known = self._follower.known(ref.job_id)
+        if known is not None:
+            return known
+        return ServiceJob(ref, CollectedTrial(collected_folder(self._context.home, ref.job_id, PLACE)))
+
+    def _tracked(self, ref: JobRef) -> ServiceJob:
+        job = self._job(ref)
+        return self._follower.track(job) if job.settled() is None and ref.data else job
+
+    def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
+        """Return the states as they are known here; no request of its own."""
+        return [self._status(ref) for ref in refs]
+
+    def _status(self, ref: JobRef) -> JobStatus:
+        if not ref.data:
+            return JobStatus(ref, TrialState.LOST, f"Nothing is known of job {ref.job_id} here: it was never started.")
+        job = self._tracked(ref)
+        if (final := job.settled()) is not None:
+            return judging.final(ref, final)
+        told = job.status()
+        if told is not None:
+            known = judging.going_on(ref, [told])
+        else:
+            is_over = job.is_over() or job.state is None
+            known = JobStatus(ref, TrialState.PREPARING, "" if is_over else cast("ServiceState", job.state).reason)
+        if job.fault:
+            return replace(known, reason="", doubt=job.fault.rstrip("."), unreachable=True)
+        return known
+
+    def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
+        """Return what has come of the streams."""
+        return [self._read(cursor) for cursor in cursors]
+
+    def _read(self, cursor: Cursor) -> Chunk:
+        directory = self._tracked(cursor.ref).collected.directory
+        try:
+            return Chunk(cursor, files.read(directory, cursor.stream, MOST_BYTES, cursor.offset))
+        except OSError as error:
+            fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
+            return Chunk(cursor, b"", fault)
+
+    def directory_of(self, ref: JobRef) -> ServiceDirectory:
+        """Return the directory of a trial: in its job while that runs, as collected afterwards."""
+        return ServiceDirectory(self._service, self._follower, self._tracked(ref))
+
+    def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:  # noqa: ARG002 - only a job can look
+        """Return none: what a job sees is known in the job alone, and its trial says what it lacks."""
+        return []
+
+    def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
+        """End the trial: its supervisor first, which proves it, then its job."""
+        if not ref.data:
+            return CancelReceipt(note="it was never started")
+        begun_s = time.monotonic()
+        job = self._tracked(ref)
+        if job.final is not None:
+            return judging.receipt(job.final, 0.0, f"it had ended before: {job.final['state']}")
+        job.is_cancelled = True
+        note = self._end(job, grace_s)
+        if job.final is None:
+            status = judging.cancelled(job.status())
+            job.collected.close(status)
+            job.final = status
+        return judging.receipt(job.final, time.monotonic() - begun_s, note)
+
+    def _end(self, job: ServiceJob, grace_s: float) -> str:
+        """Ask the supervisor to end its processes, then have the job ended; return what is to be said of that."""
+        self._follower.wait_known(job, _SETTLE_S)
+        if job.state is None:
+            raise BackendUnavailableError(f"{job.ref.job_id} cannot be cancelled now: {job.fault}", "", "Try it again.")
+        if job.status() is not None and not job.is_over():
+            try:
+                self.put(job.ref, wire.CANCEL_FILE, _cancel_request(grace_s))
+                self._follower.wait_final(job, grace_s + _SETTLE_S)
+            except BackendUnavailableError:
+                raise
+            except BackendError:
+                pass  # it has ended meanwhile, or cannot be asked: then the service ends it
+        if job.final is not None and job.is_over():
+            return ""
+        note = self._service.stop(job.ref, job.state)
+        if not note and not self._follower.wait_over(job, _STOPPED_S):
+            raise BackendError(
+                f"The job {job.name} of {job.ref.job_id} was stopped, but has not ended yet.", "", "It is tried again."
+            )
+        self._follower.wait_final(job, self._service.settle_s + 1.0)
+        return note
+
+    def close(self) -> None:
+        """Follow no more; jobs go on."""
+        self._follower.close()
+
+
+def _cancel_request(grace_s: float) -> bytes:
+    return f'{{"grace_s": {grace_s}, "reason": "{judging.CANCELLED}"}}'.encode()
+
+
+class ServiceDirectory:
+    """The directory of a trial at a service.
+
+    Args:
+        service: The service.
+        follower: Follows its job.
+        job: The trial.
+    """
+
+    def __init__(self, service: Service, follower: JobFollower, job: ServiceJob) -> None:
+        self._service = service
+        self._follower = follower
+        self._job = job
+        self._collected = LocalDirectory(job.collected.directory)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write a file, in the running job; in what is collected where it has ended."""
+        trial_files.inside(self._collected.path, path)
+        if self._job.final is not None:
+            self._collected.put(path, data)
+            return
+        self._ask({"do": "put", "path": path, "data": base64.b64encode(data).decode()})
+        self._follower.look_soon()
+
+    def _ask(self, request: JsonObject) -> object:
+        self._follower.wait_known(self._job, _SETTLE_S)
+        state = self._job.state
+        if state is None or state.state is not TrialState.RUNNING:
+            raise BackendError(f"Job {self._job.ref.job_id} does not run: {request['path']} is not there.")
+        return self._service.ask(self._job.ref, state, request)
+
+    def listing(self, path: str) -> Mapping[str, int] | int:
+        """Return the size of a file, or the sizes of all below a folder."""
+        found = self._all_sizes()
+        if path in found:
+            return found[path]
+        prefix = "" if path == "." else f"{path}/"
+        below = {name[len(prefix) :]: size for name, size in found.items() if name.startswith(prefix)}
+        if not below and path not in wire.FOLDERS:
+            raise BackendError(
+                f"Job {self._job.ref.job_id} has no {path!r}.", "", "See what is there: `%autotrain pull`."
+            )
+        return below
+
+    def _all_sizes(self) -> dict[str, int]:
+        if self._job.final is None:
+            found = cast("dict[str, int]", self._ask({"do": "list", "path": "."}))
+            return {name: size for name, size in found.items() if size >= 0}
+        missing = {path: size for path, _, size in self._job.collected.nodes[0].missing()}
+        return {**missing, **sizes(self._collected, ".")} if self._collected.path.is_dir() else missing
+
+    def receive(self, path: str, size_bytes: int, part: IO[bytes]) -> None:
+        """Read a file, in pieces where it is in its job.
+
+        Raises:
+            BackendError: It was not collected.
+        """
+        if self._job.final is None:
+
+            def piece(offset: int) -> bytes:
+                return self._follower.piece(self._job, path, offset, min(_PIECE_BYTES, size_bytes - offset))
+
+            write_pieces(part, size_bytes, piece)
+            return
+        if not (self._collected.path / path).exists():
+            raise BackendError(
+                f"{path} of job {self._job.ref.job_id} was not collected: its job has ended.", "",
+                "Raise `fetch_limit:` of the header.",
+            )  # fmt: skip
+        self._collected.receive(path, size_bytes, part)

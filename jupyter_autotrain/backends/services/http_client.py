@@ -1,0 +1,231 @@
+"""Requests to the HTTP interface of a service, with the standard library: what each kind of refusal means.
+
+A service that asks to be left alone for a while (429, `Retry-After`) is not asked before that time.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import json
+import socket
+import ssl
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import urlencode
+
+from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.backends.services.service import AnswerLostError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+
+_ANSWER_S = 30.0
+_MOST_ANSWER_BYTES = 256 << 20
+_MOST_SHOWN = 300
+_WAIT_S = 5.0  # after a 429 that does not say how long
+_TOO_MANY = 429
+_SERVER = 500
+_UNAUTHORIZED = 401
+_FORBIDDEN = 403
+NOT_FOUND = 404
+MASK = "***"
+
+
+class RefusedError(BackendError):
+    """An error of a service that answers with a code that says no.
+
+    Args:
+        code: The HTTP status.
+        text: What it says.
+        action: What to do next.
+    """
+
+    def __init__(self, code: int, text: str, found: str, action: str = "") -> None:
+        super().__init__(found, "", action)
+        self.code = code
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request as it is sent, without credentials.
+
+    Attributes:
+        method, path: Of HTTP; the path begins with a slash.
+        query: Its parameters.
+        body: Its content.
+        content_type: Of the body.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str | int] | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+
+    @property
+    def target(self) -> str:
+        """The path with the query."""
+        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+
+
+def json_request(method: str, path: str, content: JsonValue) -> Request:
+    """Return a request with a JSON body."""
+    return Request(method, path, body=json.dumps(content).encode())
+
+
+class HttpService:
+    """The HTTP interface of one service; safe for several threads.
+
+    Args:
+        name: The service, in messages.
+        address: Where it is, such as `http://head:8265`.
+        headers: Gives the headers with credentials, anew for each request: tokens are renewed.
+        login: Says where its credentials come from, for messages.
+        ca_file: Certificates to trust; "" for those of the system.
+    """
+
+    def __init__(
+        self, name: str, address: str, headers: Callable[[], Mapping[str, str]], login: str, ca_file: str = ""
+    ) -> None:
+        self.address = address.rstrip("/")
+        self._name = name
+        self._headers = headers
+        self._login = login
+        self._ca_file = ca_file
+        self._lock = threading.Lock()
+        self._not_before_s = 0.0
+
+    def json(self, request: Request) -> JsonValue:
+        """Return the JSON that a request is answered with; errors as `call`."""
+        data = self.call(request)
+        try:
+            return cast("JsonValue", json.loads(data)) if data else None
+        except ValueError as error:
+            raise BackendUnavailableError(
+                f"{self._name} at {self.address} answers something else than JSON: {_shown(data)}",
+                "", "Look at the address of the profile.",
+            ) from error  # fmt: skip
+
+    def call(self, request: Request) -> bytes:
+        """Return what a request is answered with.
+
+        Raises:
+            AnswerLostError: It may have come there, and its answer did not.
+            BackendUnavailableError: The service cannot be reached, or does not want to be asked now.
+            RefusedError: It says no.
+        """
+        self._keep_away()
+        body = request.body
+        headers = {**self._headers(), "Accept": "*/*"}
+        if body is not None:
+            headers["Content-Type"] = request.content_type
+        asked = urllib.request.Request(  # noqa: S310 - the address is the profile's
+            f"{self.address}{request.target}", body, headers, method=request.method
+        )
+        try:
+            with self._opener().open(asked, timeout=_ANSWER_S) as answer:
+                return cast("bytes", answer.read(_MOST_ANSWER_BYTES))
+        except urllib.error.HTTPError as error:
+            raise self._refusal(request, error) from error
+        except urllib.error.URLError as error:
+            raise self._unreachable(error.reason) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise self._lost(error) from error
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        if not self.address.startswith("https:"):
+            return urllib.request.build_opener()
+        trusted = ssl.create_default_context(cafile=self._ca_file or None)
+        return urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted))
+
+    def _keep_away(self) -> None:
+        with self._lock:
+            left_s = self._not_before_s - time.monotonic()
+        if left_s > 0:
+            raise BackendUnavailableError(f"{self._name} asks not to be asked for another {left_s:.0f} s.")
+
+    def _unreachable(self, reason: object) -> BackendUnavailableError:
+        if isinstance(reason, ssl.SSLCertVerificationError):
+            return BackendUnavailableError(
+                f"The certificate of {self.address} is not trusted: {reason.verify_message}.", "",
+                "Name the certificate of its authority: `ca_file:` in the profile.",
+            )  # fmt: skip
+        if isinstance(reason, (ConnectionRefusedError, socket.gaierror)):
+            text = getattr(reason, "strerror", "") or str(reason)
+            return BackendUnavailableError(
+                f"{self._name} cannot be reached at {self.address}: {text}.", "", "Look at the address of the profile."
+            )
+        return self._lost(reason)
+
+    def _lost(self, reason: object) -> AnswerLostError:
+        return AnswerLostError(f"{self._name} at {self.address} did not answer: {reason or type(reason).__name__}.")
+
+    def _refusal(self, request: Request, error: urllib.error.HTTPError) -> BackendError:
+        text = error.read(_MOST_ANSWER_BYTES).decode(errors="replace")
+        if error.code == _TOO_MANY:
+            wait_s = _retry_after_s(error.headers.get("Retry-After"))
+            with self._lock:
+                self._not_before_s = time.monotonic() + wait_s
+            return BackendUnavailableError(f"{self._name} asks to wait {wait_s:.0f} s: too many requests.")
+        told = f"{self._name} answers {error.code} to {request.method} {request.path}: {_last_line(text)}"
+        if error.code in {_UNAUTHORIZED, _FORBIDDEN}:
+            return RefusedError(error.code, text, told, f"Log in again: {self._login}.")
+        if error.code >= _SERVER:
+            return ServerFailedError(error.code, text, told)
+        return RefusedError(error.code, text, told)
+
+
+class ServerFailedError(AnswerLostError):
+    """An error of a service that failed at a request, which may have been done."""
+
+    def __init__(self, code: int, text: str, found: str) -> None:
+        super().__init__(found, "", "It is tried again.")
+        self.code = code
+        self.text = text
+
+
+def _retry_after_s(value: str | None) -> float:
+    """Return the seconds that a `Retry-After` asks for: a number, or a date."""
+    if value and value.strip().isdigit():
+        return float(value)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(value or "").timestamp() - time.time())
+    except (TypeError, ValueError):
+        return _WAIT_S
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip(" .")]
+    return lines[-1][:_MOST_SHOWN] if lines else "nothing more"
+
+
+def _shown(data: bytes) -> str:
+    return _last_line(data[:_MOST_SHOWN].decode(errors="replace"))
+
+
+def as_text(requests: list[Request], address: str, headers: Mapping[str, str]) -> str:
+    """Return requests as they are sent, with what stands for credentials masked; bodies that are no text by size."""
+    parts = []
+    for one in requests:
+        lines = [f"{one.method} {address.rstrip('/')}{one.target}"]
+        lines += [f"{name}: {MASK}" for name in headers]
+        if one.body is not None:
+            lines += [f"Content-Type: {one.content_type}", "", _body(one.body)]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _body(body: bytes) -> str:
+    try:
+        return json.dumps(json.loads(body), indent=1, sort_keys=True)
+    except ValueError:
+        pass
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return f"({len(body)} bytes)"

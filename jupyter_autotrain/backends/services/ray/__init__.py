@@ -1,0 +1,1 @@
+"""Trials as jobs of an existing Ray cluster."""

@@ -1,0 +1,55 @@
+"""Options of a profile for a Ray cluster. They name addresses and resources, never a secret."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+
+from jupyter_autotrain.header.document import UnfitError
+from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.types import LocalPath, Name, RemotePath, Text
+
+_OWN = frozenset({"working_dir", "py_modules", "container", "image_uri"})
+
+
+def _runtime_env(value: object) -> object:
+    if isinstance(value, dict) and (taken := sorted(_OWN & set(value))):
+        raise UnfitError(f"expected no {taken[0]}: the trial's own package is sent in its place", "leave it out")
+    return value
+
+
+class RayOptions(Section):
+    """Options of the Ray backend."""
+
+    header_keys: ClassVar[tuple[str, ...]] = ("resources", "labels", "gpu_type", "runtime_env")
+
+    address: Text | None = Field(
+        default=None,
+        description="The dashboard of the head node; else RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265. "
+        "A token comes from RAY_AUTH_TOKEN or ~/.ray/auth_token.",
+        examples=["http://head:8265"],
+    )
+    ca_file: LocalPath | None = Field(
+        default=None, description="Certificates to trust, of an address with https.", examples=["~/ca.pem"]
+    )
+    python: Text = Field(
+        default="python3", description="The interpreter on the nodes.", examples=["/opt/venv/bin/python"]
+    )
+    workdir: RemotePath | None = Field(
+        default=None, description="A folder on the nodes for what runs; else their /tmp.", examples=["/scratch/trials"]
+    )
+    gpu_type: Name | None = Field(
+        default=None, description="The kind of GPU, as Ray calls it (accelerator_type).", examples=["A100"]
+    )
+    resources: dict[str, float] = Field(
+        default_factory=dict, description="Custom resources of each trial.", examples=["{fast_disk: 1}"]
+    )
+    labels: dict[str, str] = Field(
+        default_factory=dict, description="Labels that the node must have.", examples=["{market-type: spot}"]
+    )
+    runtime_env: Annotated[dict[str, object], BeforeValidator(_runtime_env)] = Field(
+        default_factory=dict,
+        description="Ray's runtime_env besides the trial's code, such as pip or conda.",
+        examples=["{pip: [einops]}"],
+    )

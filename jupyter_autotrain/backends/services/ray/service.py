@@ -1,0 +1,321 @@
+"""Ray's Jobs interface as a `Service`: a trial is a job of an existing cluster, and its package the working directory.
+
+A request to a running trial is a small job of its own on the same node, whose answer comes in its log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final, cast
+
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.objects import agent_archive
+from jupyter_autotrain.agent.pods import service_job
+from jupyter_autotrain.agent.sizes import format_bytes
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.services import http_client, package
+from jupyter_autotrain.backends.services.http_client import (
+    HttpService,
+    RefusedError,
+    Request,
+    ServerFailedError,
+    json_request,
+)
+from jupyter_autotrain.backends.services.package import TrialPackage, zipped
+from jupyter_autotrain.backends.services.ray import reasons
+from jupyter_autotrain.backends.services.service import AnswerLostError, ServiceState
+from jupyter_autotrain.core.backend import JobRef, Submission
+from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
+from jupyter_autotrain.core.capabilities import Capabilities
+from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
+from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
+
+ADDRESS: Final = "http://127.0.0.1:8265"
+_MOST_PACKAGE_BYTES = 100 << 20  # as Ray's own client
+_STOP_WAIT_S = 60
+_ON_NODE = 0.001  # of the resource that each node has once, by its address
+_PENDING_S = 5.0
+_ASK_S = 60.0
+_LOOK_AGAIN_S = 0.2
+_TOKEN_FILE = "~/.ray/auth_token"  # noqa: S105 - a path
+_TYPE = "accelerator_type:"
+_PYTHON_FLAGS = "-I -S -u"
+_STATES: Final = {
+    "PENDING": TrialState.PREPARING, "RUNNING": TrialState.RUNNING, "SUCCEEDED": TrialState.SUCCEEDED,
+    "FAILED": TrialState.FAILED, "STOPPED": TrialState.CANCELLED,
+}  # fmt: skip
+
+
+class RayService:
+    """A Ray cluster.
+
+    Args:
+        options: Of the profile.
+        environ: The variables of this process, where Ray's own tools look for address and token, too.
+    """
+
+    capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True)
+    pause_s = 0.5
+    settle_s = 3.0
+
+    def __init__(self, options: JsonObject, environ: Mapping[str, str] = os.environ) -> None:
+        self._options = options
+        self._environ = environ
+        address = str(options.get("address") or environ.get("RAY_API_SERVER_ADDRESS") or ADDRESS)
+        self._http = HttpService(
+            "Ray",
+            address,
+            self._headers,
+            f"RAY_AUTH_TOKEN, or the file {_TOKEN_FILE}",
+            str(options.get("ca_file") or ""),
+        )
+
+    def _headers(self) -> dict[str, str]:
+        """Return the headers with credentials, from where Ray's own tools take them."""
+        headers = {}
+        if given := self._environ.get("RAY_JOB_HEADERS"):
+            headers.update({str(name): str(value) for name, value in json.loads(given).items()})
+        token = self._environ.get("RAY_AUTH_TOKEN") or self._token_of_file()
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return headers
+
+    def _token_of_file(self) -> str:
+        try:
+            path = Path(self._environ.get("RAY_AUTH_TOKEN_PATH") or _TOKEN_FILE).expanduser()
+            return path.read_text(encoding="utf-8").strip()
+        except OSError:
+            return ""
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """Yield the steps before a trial can run there."""
+        timer = StepTimer("")
+        timer.begin("address")
+        try:
+            version = cast("JsonObject", self._http.json(Request("GET", "/api/version")))
+            yield timer.done(f"Ray {version.get('ray_version')} answers at {self._http.address}")
+            timer.begin("jobs")
+            self._http.json(Request("GET", "/api/jobs/"))
+            yield timer.done("jobs may be listed")
+            timer.begin("nodes")
+            found = self._nodes()
+            yield timer.done(f"{len(found)} nodes with {sum(node.cpus or 0 for node in found):g} CPUs")
+        except AutotrainError as error:
+            yield timer.refused(error)
+
+    def discover(self) -> Inventory:
+        """Return the cluster's nodes."""
+        limits = "CPUs and GPUs are counted by Ray; memory is kept by the trial's supervisor"
+        return Inventory(tuple(self._nodes()), limits=limits)
+
+    def _nodes(self) -> list[Node]:
+        answer = cast("JsonObject", self._http.json(Request("GET", "/api/v0/nodes", {"detail": 1, "limit": 10_000})))
+        rows = cast("JsonObject", cast("JsonObject", answer["data"])["result"])["result"]
+        return [_node(row) for row in cast("list[JsonObject]", rows) if row.get("state") == "ALIVE"]
+
+    def _requests(self, package: TrialPackage, placement: Placement, files: Mapping[str, bytes]) -> list[Request]:
+        """Return the requests of a submit: the package, then the job."""
+        content = zipped(files)
+        uri = f"_ray_pkg_{hashlib.sha256(content).hexdigest()[:40]}.zip"
+        job = json_request("POST", "/api/jobs/", self._job(package, placement, f"gcs://{uri}"))
+        send = Request("PUT", f"/api/packages/gcs/{uri}", body=content, content_type="application/octet-stream")
+        return [send, job]
+
+    def _job(self, package: TrialPackage, placement: Placement, uri: str) -> JsonObject:
+        options = package.options
+        resources = package.trial.resources
+        custom = {str(name): amount for name, amount in _mapping(options.get("resources")).items()}
+        if placement.nodes:
+            custom[f"node:{placement.nodes[0].node}"] = _ON_NODE
+        if options.get("gpu_type") and resources.gpus:
+            custom[f"{_TYPE}{options['gpu_type']}"] = _ON_NODE
+        given = _mapping(options.get("runtime_env"))
+        own = {**_mapping(given.get("env_vars")), **package.variables, "RAY_JOB_STOP_WAIT_TIME_S": str(_STOP_WAIT_S)}
+        python = package.python
+        command = f"exec {python} {_PYTHON_FLAGS} {agent_archive.NAME} {self._folder(package.name)}"
+        job: dict[str, JsonValue] = {
+            "entrypoint": command, "submission_id": package.name,
+            "runtime_env": {**given, "working_dir": uri, "env_vars": own},
+            "metadata": {"jupyter_autotrain": package.trial.job_id},
+            "entrypoint_num_cpus": resources.cpus or 1, "entrypoint_num_gpus": resources.gpus,
+        }  # fmt: skip
+        if resources.memory_bytes:
+            job["entrypoint_memory"] = resources.memory_bytes
+        if custom:
+            job["entrypoint_resources"] = custom
+        if labels := _mapping(options.get("labels")):
+            job["entrypoint_label_selector"] = labels
+        return job
+
+    def _folder(self, name: str) -> str:
+        return f"{str(self._options.get('workdir') or '/tmp').rstrip('/')}/{name}"  # noqa: S108 - nobody else can guess the name
+
+    def render(self, package: TrialPackage, placement: Placement) -> Submission:
+        """Return the requests of a submit."""
+        text = http_client.as_text(
+            self._requests(package, placement, package.files), self._http.address, self._headers()
+        )
+        notes = ("Values of secrets travel in the package, and are removed there before the trial begins.",)
+        return Submission(
+            argv=("ray", "job", "submit", "--address", self._http.address, "--submission-id", package.name),
+            env=dict(package.variables), files={"requests.txt": text}, notes=notes if package.trial.secrets else (),
+        )  # fmt: skip
+
+    def submit(self, package: TrialPackage, placement: Placement, secrets: Mapping[str, str]) -> None:
+        """Send the package where the cluster lacks it, and start the job."""
+        send, job = self._requests(package, placement, package.with_secrets(secrets))
+        body = cast("bytes", send.body)
+        if len(body) > _MOST_PACKAGE_BYTES:
+            raise BackendError(
+                f"Code and data of this trial have {format_bytes(len(body))}.",
+                f"Ray takes {format_bytes(_MOST_PACKAGE_BYTES)} with a job.",
+                "Name data that is there already by `path:` or `url:` under `data:`.",
+            )
+        try:
+            self._http.call(Request("GET", send.path))
+        except RefusedError:
+            self._send(send)
+        self._start(package.name, job)
+
+    def _send(self, request: Request) -> None:
+        try:
+            self._http.call(request)
+        except AnswerLostError as error:  # nothing has been started
+            raise BackendUnavailableError(error.found, error.expected, error.action) from error
+
+    def _start(self, name: str, request: Request) -> None:
+        """Start a job; one of that name was started by an earlier call, whose answer was lost.
+
+        Raises:
+            AnswerLostError: Whether it was started is not known.
+        """
+        try:
+            self._http.call(request)
+        except ServerFailedError as error:
+            if "already exists" in error.text:
+                return
+            if self._details(name) is None:
+                raise BackendUnavailableError(error.found, error.expected, error.action) from error
+
+    def _details(self, name: str) -> JsonObject | None:
+        try:
+            return cast("JsonObject", self._http.json(Request("GET", f"/api/jobs/{name}")))
+        except RefusedError as error:
+            if error.code == http_client.NOT_FOUND:
+                return None
+            raise
+
+    def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
+        """Return the states of jobs: of one by itself, of several by a list."""
+        names = {str(ref.data.get("name")) for ref in refs}
+        if len(names) == 1:
+            one = self._details(next(iter(names)))
+            rows = [] if one is None else [one]
+        else:
+            rows = cast("list[JsonObject]", self._http.json(Request("GET", "/api/jobs/")))
+        return {str(row["submission_id"]): _state(row) for row in rows if row.get("submission_id") in names}
+
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:
+        """Return the end of the job's log on its node."""
+        return self._log(str(ref.data["name"]), state.where or {}, lines)
+
+    def _log(self, name: str, where: JsonObject, lines: int | None) -> str:
+        node = where.get("node_id")
+        if not node:
+            return ""
+        query: dict[str, str | int] = {
+            "node_id": str(node), "filename": f"job-driver-{name}.log", "lines": -1 if lines is None else lines
+        }  # fmt: skip
+        return self._http.call(Request("GET", "/api/v0/logs/file", query)).decode(errors="replace")
+
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
+        """Have a small job on the node of a trial answer."""
+        folder = self._folder(str(ref.data["name"]))
+        program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
+        name = package.new_name(str(ref.data["name"]))
+        where = state.where or {}
+        job: JsonObject = {
+            "entrypoint": f"exec {self._options.get('python') or 'python3'} {_PYTHON_FLAGS} {program} {folder}",
+            "submission_id": name,
+            "runtime_env": {"env_vars": {service_job.REQUEST_VARIABLE: json.dumps(request)}},
+            "entrypoint_num_cpus": 0, "entrypoint_resources": {f"node:{where.get('address')}": _ON_NODE},
+        }  # fmt: skip
+        self._start(name, json_request("POST", "/api/jobs/", job))
+        details = self._until_ended(name)
+        found = package.answered(self._log(name, _where(details), None))
+        self._forget(name)
+        if not isinstance(found, Mapping):
+            raise BackendError(f"The job of the trial does not answer: {_state(details).reason or 'it said nothing'}.")
+        if "failure" in found:
+            raise BackendError(*cast("list[str]", found["failure"]))
+        return found["ok"]
+
+    def _until_ended(self, name: str) -> JsonObject:
+        end_s = time.monotonic() + _ASK_S
+        while True:
+            details = self._details(name)
+            if details is None or _state(details).state.is_final:
+                return details or {}
+            if time.monotonic() > end_s:
+                raise BackendUnavailableError(f"Ray has not run a request to the trial within {_ASK_S:g} s.")
+            time.sleep(_LOOK_AGAIN_S)
+
+    def _forget(self, name: str) -> None:
+        try:
+            self._http.call(Request("DELETE", f"/api/jobs/{name}"))
+        except BackendError:
+            return  # it stays in Ray's list, as an ended one
+
+    def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - Ray finds it by its name
+        """Have Ray end a job; one that waits for a node cannot be taken out of Ray's queue."""
+        name = str(ref.data["name"])
+        try:
+            self._http.call(Request("POST", f"/api/jobs/{name}/stop", body=b""))
+        except RefusedError as error:
+            if error.code == http_client.NOT_FOUND:
+                return ""
+            raise
+        end_s = time.monotonic() + _PENDING_S
+        while time.monotonic() < end_s:
+            details = self._details(name)
+            if details is None or details.get("status") != "PENDING":
+                return ""
+            time.sleep(_LOOK_AGAIN_S)
+        return "Ray keeps it in its queue until it has a node for it; then it ends before the trial begins"
+
+
+def _mapping(value: JsonValue) -> JsonObject:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _where(details: JsonObject) -> JsonObject:
+    agent = str(details.get("driver_agent_http_address") or "")
+    return {"node_id": details.get("driver_node_id"), "address": agent.partition("://")[2].rpartition(":")[0]}
+
+
+def _state(details: JsonObject) -> ServiceState:
+    state = _STATES.get(str(details.get("status")), TrialState.PREPARING)
+    told = reasons.plain(details)
+    if told.is_for_lack_of_a_node:
+        state = TrialState.PREEMPTED
+    return ServiceState(state, told.text, _where(details))
+
+
+def _node(row: JsonObject) -> Node:
+    """Return a node by a row of Ray's list."""
+    total = _mapping(row.get("resources_total"))
+    name = str(row.get("node_ip"))
+    kinds = [str(key)[len(_TYPE) :] for key in total if str(key).startswith(_TYPE)]
+    kind = kinds[0] if kinds else None
+    gpus = int(cast("float", total.get("GPU") or 0))
+    memory = cast("float | None", total.get("memory"))
+    return Node(
+        name, cpus=cast("float | None", total.get("CPU")) or None, memory_bytes=int(memory) if memory else None,
+        accelerators=tuple(Accelerator(index, f"{name}/{index}", kind) for index in range(gpus)),
+    )  # fmt: skip

@@ -1,0 +1,90 @@
+"""The interface of a training service, as the one backend of all of them needs it.
+
+A service starts a command under a name that it takes once, says how its jobs stand, gives their logs and stops them.
+All else is the same everywhere: the trial is the agent's, and what it writes comes back in its job's log.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.services.package import TrialPackage
+from jupyter_autotrain.core.backend import JobRef, Submission
+from jupyter_autotrain.core.backend_check import CheckStep
+from jupyter_autotrain.core.capabilities import Capabilities
+from jupyter_autotrain.core.inventory import Inventory
+from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.errors import BackendUnavailableError
+
+
+class AnswerLostError(BackendUnavailableError):
+    """The service got a request, or may have, and its answer did not come."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceState:
+    """The state of a job at its service.
+
+    Attributes:
+        state: PREPARING, RUNNING, or how it ended.
+        reason: Why, in plain words; before the end the rest of a sentence that begins with the trial.
+        where: What else `log`, `ask` and `stop` need to find the job.
+    """
+
+    state: TrialState
+    reason: str = ""
+    where: JsonObject | None = None
+
+
+class Service(Protocol):
+    """A training service.
+
+    Every method raises `BackendUnavailableError` where it does not answer now, and `BackendError` where it refuses.
+    """
+
+    capabilities: Capabilities
+    pause_s: float  # between two looks at its jobs
+    settle_s: float  # how long a log may still come after the end of its job
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """Yield the steps before a trial can run there, and end after the first that fails; raise nothing."""
+        ...
+
+    def discover(self) -> Inventory:
+        """Return its nodes."""
+        ...
+
+    def render(self, package: TrialPackage, placement: Placement) -> Submission:
+        """Return exactly the requests that a submit makes; asks nobody."""
+        ...
+
+    def submit(self, package: TrialPackage, placement: Placement, secrets: Mapping[str, str]) -> None:
+        """Start a job under the package's name; where there is one of that name already, it is the same one.
+
+        Raises:
+            AnswerLostError: Whether it was started is not known.
+        """
+        ...
+
+    def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
+        """Return the states of jobs by their names; those that the service does not know are left out."""
+        ...
+
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:
+        """Return the last lines of a job's log; all it has, for None."""
+        ...
+
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
+        """Have a running job answer a request about its files, as `agent.pods.requests` does."""
+        ...
+
+    def stop(self, ref: JobRef, state: ServiceState) -> str:
+        """End a job, whatever it does; return what has to be said of that, or "".
+
+        One that has ended is passed over.
+        """
+        ...

@@ -1,0 +1,110 @@
+"""What Ray is sent for a trial, and what its words mean."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.services.package import zipped
+from jupyter_autotrain.backends.services.ray import reasons
+from jupyter_autotrain.backends.services.ray.backend import RayBackend
+from jupyter_autotrain.backends.services.ray.service import RayService
+from jupyter_autotrain.core.backend import BackendContext
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
+from jupyter_autotrain.testing import trial_of
+
+
+def test_a_trial_is_two_requests_its_package_and_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "hunter2-hunter2")
+    home = Home(tmp_path / "home")
+    options: JsonObject = {"address": "http://head:8265", "gpu_type": "A100", "runtime_env": {"pip": ["einops"]}}
+    backend = RayBackend(Profile("lab", "ray", options), BackendContext(home))
+    trial = trial_of(home, "", params={"lr": 0.5}, resources=Resources(cpus=2, gpus=1, memory_bytes=1 << 30))
+    shown = backend.render(trial, Placement((NodePlacement("10.0.0.7"),))).files["requests.txt"]
+    assert "hunter2" not in shown
+    first, second = shown.split("\n\nPOST ", 1)
+    assert first.startswith("PUT http://head:8265/api/packages/gcs/_ray_pkg_")
+    uri = first.partition("\n")[0].rpartition("/")[2]
+    assert second.startswith("http://head:8265/api/jobs/\nAuthorization: ***\n")
+    body = json.loads(second.partition("\n\n")[2])
+    name = body["submission_id"]
+    trial_text = body["runtime_env"]["env_vars"].pop("AUTOTRAIN_TRIAL")
+    assert json.loads(trial_text)["params"] == {"lr": 0.5}
+    assert body == {
+        "entrypoint": f"exec python3 -I -S -u agent.zip /tmp/{name}",
+        "entrypoint_memory": 1 << 30, "entrypoint_num_cpus": 2, "entrypoint_num_gpus": 1,
+        "entrypoint_resources": {"accelerator_type:A100": 0.001, "node:10.0.0.7": 0.001},
+        "metadata": {"jupyter_autotrain": "e1-1-1"}, "submission_id": name,
+        "runtime_env": {
+            "env_vars": {
+                "AUTOTRAIN_POD": '{"is_container": false, "nodes": 1, "pause_s": 0.25}',
+                "PYTHONUNBUFFERED": "1", "RAY_JOB_STOP_WAIT_TIME_S": "60",
+            },
+            "pip": ["einops"], "working_dir": f"gcs://{uri}",
+        },
+    }  # fmt: skip
+
+
+def test_trials_of_an_experiment_share_one_package(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    backend = RayBackend(Profile("lab", "ray"), BackendContext(home))
+    first, second = (
+        backend.render(trial_of(home, "x = 1", number=number), Placement()).files["requests.txt"].partition("\n")[0]
+        for number in (1, 2)
+    )
+    assert first == second
+
+
+def test_a_package_is_a_zip_file_that_is_the_same_for_the_same_files() -> None:
+    files = {"b": b"2", "a": b"1"}
+    content = zipped(files)
+    assert content == zipped(dict(reversed(files.items())))
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == files
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"RAY_AUTH_TOKEN": "t"}, {"Authorization": "Bearer t"}),
+        ({"RAY_AUTH_TOKEN_PATH": "TOKEN"}, {"Authorization": "Bearer of-file"}),
+        ({"RAY_JOB_HEADERS": '{"X-Team": "lab"}', "RAY_AUTH_TOKEN_PATH": "/nowhere"}, {"X-Team": "lab"}),
+    ],
+)
+def test_credentials_come_from_where_rays_own_tools_take_them(
+    variables: dict[str, str], expected: dict[str, str], tmp_path: Path
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("of-file\n")
+    environ = {name: str(token) if value == "TOKEN" else value for name, value in variables.items()}
+    assert RayService({}, environ)._headers() == expected
+
+
+@pytest.mark.parametrize(
+    ("details", "told"),
+    [
+        ({"status": "PENDING"}, "waits in Ray for a node with what it asks for"),
+        ({"status": "STOPPED"}, "Somebody has stopped its job in Ray."),
+        (
+            {"status": "FAILED", "error_type": "RUNTIME_ENV_SETUP_FAILURE", "message": "a\npip failed: no einop"},
+            "Ray could not make the runtime_env of its job: pip failed: no einop",
+        ),
+        ({"status": "FAILED", "error_type": "JOB_ENTRYPOINT_COMMAND_ERROR", "message": "x"}, ""),
+        ({"status": "FAILED", "message": "strange"}, "Ray says of its job: strange"),
+    ],
+)  # fmt: skip
+def test_rays_own_reason_is_told_in_plain_words(details: dict[str, str], told: str) -> None:
+    assert reasons.plain(details).text == told
+
+
+def test_a_job_that_got_no_node_in_time_is_tried_again() -> None:
+    found = reasons.plain({"status": "FAILED", "error_type": "JOB_SUPERVISOR_ACTOR_START_TIMEOUT", "message": "15 min"})
+    assert found.is_for_lack_of_a_node
+    assert "no node for it in time" in found.text
