@@ -27,7 +27,7 @@ from jupyter_autotrain.client.rerun import Dialogue, before_rerun
 from jupyter_autotrain.client.send import send
 from jupyter_autotrain.client.waiting import Patience, Progress
 from jupyter_autotrain.core.backend import BackendContext
-from jupyter_autotrain.core.federated import check_packages
+from jupyter_autotrain.core.federated import GLOBAL, check_packages
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin, TrialSource
@@ -102,6 +102,8 @@ class Draft:
     def __post_init__(self) -> None:
         objective = self.header.objective
         metric = objective[0].metric if objective else ""
+        if self.header.mode == "federated":
+            metric = metric.removeprefix(GLOBAL)  # of the global model, made of what clients report
         capture.check_reports(self.captured.reports, metric, autolog=self.header.autolog)
 
     def spec(self) -> ExperimentSpec:

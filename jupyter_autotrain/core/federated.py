@@ -14,6 +14,9 @@ STRATEGIES: Final = ("fedavg", "fedprox", "fedadam", "fedyogi", "median", "trimm
 MEANS: Final = frozenset({"fedavg", "fedprox", "fedadam", "fedyogi"})
 """The strategies that need nothing but the mean of all updates, and so work on masked ones too."""
 
+GLOBAL: Final = "global_"
+"""Begins the names of the curves of the global model."""
+
 OF_FLOWER: Final = frozenset(STRATEGIES) - {"fedavg", "fedprox"}
 """The strategies that are taken from Flower's library."""
 

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from jupyter_autotrain.core.federated import FederatedSpec, RoundNews
+from jupyter_autotrain.core.federated import GLOBAL, FederatedSpec, RoundNews
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.federated import aggregation, round_state
 from jupyter_autotrain.manager.federated.aggregation import Update
@@ -254,10 +254,10 @@ class Coordinator:
         self._weights, self._moments = aggregation.aggregate(
             self._spec, state.round, self._weights, updates, self._moments
         )
-        metrics = {f"global_{name}": value for name, value in aggregation.mean_metrics(updates).items()}
-        metrics["global_clients"] = float(len(updates))
+        metrics = {f"{GLOBAL}{name}": value for name, value in aggregation.mean_metrics(updates).items()}
+        metrics[f"{GLOBAL}clients"] = float(len(updates))
         if (spent := aggregation.epsilon(self._spec, state.round)) is not None:
-            metrics["global_epsilon"] = spent
+            metrics[f"{GLOBAL}epsilon"] = spent
         self._move_on(metrics)
         self._emit(RoundNews(self._experiment, state.round - 1, metrics))
 
