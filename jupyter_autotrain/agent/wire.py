@@ -28,7 +28,8 @@ control/      files put by the backend: `stop` asks the trial to end itself (`sh
               run on that one, `launch-ended`: that has ended everywhere. `stacks`: the supervisor takes the stacks of
               its ranks; the text of the file comes back with them. `noted-CHECKSUM`: made by the trial's process that
               was the first to send that note. `round`: the order that the client of a federated training carries
-              out next (JSON: id, kind, round, rounds, file, sha256, config)
+              out next (JSON: id, kind, round, rounds, file, sha256, config). `gpus`: the number of the
+              last turn of a session at its GPUs
 checkpoints/  what `checkpoint` saved
 updates/      the weights that a federated training's client sends, by the id of the order
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
@@ -46,6 +47,8 @@ A line of `metrics` is JSON: `["m", step, time_s, {name: value, ...}]` with valu
 or `["n", time_s, level, text]` for a note to the user (level: info, warning, error, or picture: then the text
 is its path in `outputs/`, or plan: then it is a `Measurement` of `core` as JSON), with a fifth element when it is sent
 again: how often it holds by now.
+A session that holds its GPUs only while a cell runs writes `["g", turn, wanted]`: it wants them for a turn, or they
+are free after it.
 Of several workers each may write `["r", step, time_s, {name: value, ...}, "mean"]` (or sum, min, max): the supervisor
 of rank 0 writes the "m" of all ranks together (`supervisor.reduction`).
 The first line is `["v", VERSION]`. A reader takes whole lines and passes over a line that is not JSON
@@ -93,6 +96,7 @@ STOP_REACHED_FILE = "control/stop-reached"
 STOP_AT_FILE = "control/stop-at"
 CANCEL_FILE = "control/cancel"
 STACKS_FILE = "control/stacks"
+GPUS_FILE = "control/gpus"
 LAUNCH_FILE = "control/launch"
 LAUNCH_ENDED_FILE = "control/launch-ended"
 NOTED = "control/noted-"

@@ -36,6 +36,8 @@ class Attempt:
         may_run: A submit was begun of which it is not known whether it started the trial, so it stays on its backend.
         submit_at_s: The tick from which on it is submitted, again; at `submitted_s` that was done.
         unreachable: Which of its nodes do not answer, as polling found; `uncancelled` as its cancel found.
+        gpus_asked: The last word of a session on its GPUs: which turn, and whether it wants them; `gpus_answered`: that
+            which was done.
         move: Of the checkpoints that it goes on from, while they may be on their way.
     """
 
@@ -58,6 +60,8 @@ class Attempt:
     unreachable: Silence | None = None
     uncancelled: Silence | None = None
     move: CheckpointMove | None = None
+    gpus_asked: tuple[int, bool] | None = None
+    gpus_answered: tuple[int, bool] | None = None
 
     def schedule_cancel(self, final_state: FinalState, grace_s: float, due_s: float) -> None:
         """Let it be cancelled at a tick, or earlier as decided before; the first decision on its end stays."""

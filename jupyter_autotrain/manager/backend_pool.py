@@ -223,6 +223,15 @@ class BackendPool:
         inventory = backend.allocator.inventory if backend is not None else None
         return {node.name for node in inventory.nodes} if inventory is not None else {""}
 
+    def accelerators(self, choice: BackendChoice) -> dict[str, int]:
+        """Return the indices of a backend's accelerators, by their ids."""
+        backend = self._backends.get(choice.profile.key)
+        inventory = backend.allocator.inventory if backend is not None else None
+        found: dict[str, int] = {}
+        for node in inventory.nodes if inventory is not None else ():
+            found.update({gpu.id: gpu.index for gpu in node.accelerators})
+        return found
+
     def is_pending(self, choice: BackendChoice) -> bool:
         """Return whether what a backend has is about to be known for the first time."""
         backend = self._backends[choice.profile.key]

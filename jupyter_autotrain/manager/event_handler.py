@@ -13,7 +13,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.backend import CancelReceipt, JobRef, JobStatus, receipt_of
 from jupyter_autotrain.core.federated import RoundNews
-from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.spec import STANDARD, Placement
 from jupyter_autotrain.manager.attempts import Attempt, Silence, nodes_of, refusal
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
@@ -202,6 +202,8 @@ class EventHandler:
     def _update(self, run: ExperimentRun, attempt: Attempt, event: JobUpdate) -> None:
         if reason := run.reason_to_stop(attempt, event.frames):
             run.cancel(attempt, FinalState(TrialState.EARLY_STOPPED, reason))
+        if event.frames.gpus_asked is not None and run.record.spec.mode == STANDARD:
+            attempt.gpus_asked = event.frames.gpus_asked
         if not event.status.state.is_final:
             run.update(attempt, event.status)
         elif attempt.cancelling:

@@ -18,8 +18,9 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import FinalState, TrialState
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
+from jupyter_autotrain.core.spec import STANDARD
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.manager import hook_runner, reasons
+from jupyter_autotrain.manager import hook_runner, reasons, session_gpus
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext, SecretValues, Threads
@@ -185,6 +186,8 @@ class Manager:
         runs = list(self.runs.values())
         for run in runs:
             isolated(run, partial(self._submit_placed, run))
+            if run.record.spec.mode == STANDARD:
+                isolated(run, partial(session_gpus.follow, run, self._backend_pool))
         for claim, number in in_turn([self._claim(run) for run in runs]):
             run = self.runs[claim.id]
             isolated(run, partial(self._place, run, number))

@@ -155,6 +155,10 @@ def _add_session(session: _Parser) -> None:
     session.add_argument("--gpus", type=int, metavar="N", help="open: GPUs that it holds")
     session.add_argument("--cpus", type=float, metavar="N", help="open: CPUs that it holds")
     session.add_argument("--memory", metavar="SIZE", help="open: such as 16GB")
+    session.add_argument(
+        "--hold", default="session", choices=("session", "training"), metavar="HOW",
+        help="open: training has the GPUs only while a cell runs (default: session)",
+    )  # fmt: skip
     session.add_argument("--idle", default="4h", metavar="TIME", help="open: it ends when no cell runs for so long")
 
 

@@ -45,6 +45,7 @@ def _open(command: CommandContext, arguments: argparse.Namespace) -> None:
         arguments.place,
         {key: value for key, value in resources.items() if value is not None},
         parse_duration(arguments.idle),
+        shares_gpus=arguments.hold == "training" and bool(arguments.gpus),
     )
     opened = open_session(wanted, command.home, command.cwd, command.origin, Dialogue(command.write, input))
     with _connection(command, opened):

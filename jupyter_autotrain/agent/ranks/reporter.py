@@ -240,6 +240,10 @@ class Reporter:
         frame = ["n", round(self._now_s(), 6), level, self._redact(text), *([count] if count > 1 else [])]
         self._write(json.dumps(frame) + "\n")
 
+    def ask_for_gpus(self, turn: int, *, wanted: bool) -> None:
+        """Say that a session wants its GPUs for a turn, or that they are free after it."""
+        self._write(json.dumps(["g", turn, wanted]) + "\n")
+
     def _write(self, line: str) -> None:
         data = line.encode()
         if self._torn:

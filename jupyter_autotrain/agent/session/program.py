@@ -6,6 +6,7 @@ import sys
 import time
 
 from jupyter_autotrain.agent.ranks import api
+from jupyter_autotrain.agent.session.gpu_turns import GpuTurns
 from jupyter_autotrain.agent.session.jupyter_kernel import JupyterKernel
 from jupyter_autotrain.agent.session.messages import SESSION, Frames, Message, Requests, message
 from jupyter_autotrain.agent.session.terminals import Terminals
@@ -16,12 +17,13 @@ _TERMINAL_PAUSE_S = 0.01  # where a shell may print at any time
 _SHARE = 0.05  # of the time since the last message that a look may come late
 
 
-def serve(idle_s: float = 0.0, warn_s: float = 600.0) -> None:
+def serve(idle_s: float = 0.0, warn_s: float = 600.0, *, shares_gpus: bool = False) -> None:
     """Serve a session until it is closed, stopped, or idle for too long.
 
     Args:
         idle_s: Seconds without a running cell or a request after which it ends; 0: never.
         warn_s: How long before that it is told.
+        shares_gpus: Whether it has its GPUs only while a cell runs.
 
     Raises:
         RuntimeError: This is no trial, or the kernel does not start.
@@ -29,8 +31,7 @@ def serve(idle_s: float = 0.0, warn_s: float = 600.0) -> None:
     context = api.context()
     if context is None:
         raise RuntimeError("a session runs in a trial")
-    session = _Session(context, _Idle(idle_s, warn_s))
-    session.run()
+    _Session(context, _Idle(idle_s, warn_s), GpuTurns(context) if shares_gpus else None).run()
 
 
 class _Idle:
@@ -70,9 +71,10 @@ def _duration(seconds: float) -> str:
 
 
 class _Session:
-    def __init__(self, context: api.TrialContext, idle: _Idle) -> None:
+    def __init__(self, context: api.TrialContext, idle: _Idle, turns: GpuTurns | None) -> None:
         self._context = context
         self._idle = idle
+        self._turns = turns
         self._requests = Requests(context.directory)
         self._frames = Frames(context.directory)
         self._terminals = Terminals()
@@ -96,6 +98,7 @@ class _Session:
                 self._heard_s = time.monotonic()
                 self._idle.reset()
                 self._frames.write(said)
+            self._follow_turns()
             self._look()
         self._tell("closed", {"reason": self._end})
         self._kernel.close()
@@ -119,12 +122,26 @@ class _Session:
             reply = message("control", "interrupt_reply", {"status": "ok"}, request)
             self._frames.write(reply)
         else:
-            if kind == "execute_request":
+            is_cell = kind == "execute_request"
+            if is_cell:
                 self._idle.reset()
+            for one in self._turns.take(request) if is_cell and self._turns else [request]:
+                self._kernel.send(one)
+
+    def _follow_turns(self) -> None:
+        if self._turns is None:
+            return
+        for request in self._turns.due():
             self._kernel.send(request)
+        if notice := self._turns.notice():
+            self._frames.write(notice)
+        if self._turns.is_waiting:
+            self._idle.reset()
 
     def _pass_on(self, said: Message) -> None:
         content = said["content"]
+        if self._turns is not None:
+            self._turns.heard(said)
         if said["header"]["msg_type"] == "status":
             is_cell = said["parent_header"].get("msg_type") == "execute_request"
             self._busy = is_cell and content.get("execution_state") == "busy"
@@ -153,6 +170,8 @@ class _Session:
         """Begin a new kernel; all that the old one held is gone."""
         self._kernel.close()
         self._busy = False
+        if self._turns is not None:
+            self._turns.restarted()
         self._context.reporter.note("warning", f"the kernel of the session began anew ({why}); its variables are gone")
         self._kernel = JupyterKernel(self._context.directory)
         self._tell("restarted", {"reason": why})

@@ -15,7 +15,7 @@ from jupyter_autotrain.agent.session import messages
 from jupyter_autotrain.agent.session.messages import Message
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.client.sessions.connection import PAUSE_S, Connection, ended
-from jupyter_autotrain.client.sessions.replies import CellError, ends, failure
+from jupyter_autotrain.client.sessions.replies import CellError, as_warning, ends, failure
 from jupyter_autotrain.errors import AutotrainError
 
 MOST_BYTES: Final = 256_000_000  # of a variable
@@ -102,6 +102,8 @@ class Session(Connection):
                 for one in found:
                     if one["parent_header"].get("msg_id") != request_id:
                         self._check_kept(one)
+                        if warning := as_warning(one):
+                            show(warning)
                         continue
                     waiting -= ends(one)
                     failed = failure(one) or failed

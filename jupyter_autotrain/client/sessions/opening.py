@@ -26,7 +26,9 @@ from jupyter_autotrain.errors import AutotrainError
 
 IDLE_S: Final = 4 * 3600.0
 _KERNEL: Final = "jupyter_autotrain.client.sessions.kernel"
-_SCRIPT: Final = "from jupyter_autotrain.agent.session import serve\nserve(idle_s={idle_s!r})\n"
+_SCRIPT: Final = (
+    "from jupyter_autotrain.agent.session import serve\nserve(idle_s={idle_s!r}, shares_gpus={shares_gpus!r})\n"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,14 @@ class SessionRequest:
         place: A profile, or a backend that needs none.
         resources: As the section of a header: gpus, cpus, memory.
         idle_s: Seconds without a running cell after which it ends; 0: never.
+        shares_gpus: Whether it has its GPUs only while a cell runs, and other trials have them between cells.
     """
 
     name: str
     place: str = "local"
     resources: Mapping[str, object] = field(default_factory=dict)
     idle_s: float = IDLE_S
+    shares_gpus: bool = False
 
 
 class _SessionDraft(Draft):
@@ -79,7 +83,7 @@ def open_session(
         )
     settings = {"name": wanted.name, "backend": wanted.place, "resources": dict(wanted.resources)}
     header = headers.from_mapping(settings, backends.header_context(cwd, os.environ))
-    script = _SCRIPT.format(idle_s=wanted.idle_s)
+    script = _SCRIPT.format(idle_s=wanted.idle_s, shares_gpus=wanted.shares_gpus)
     captured = capture.capture(script, {}, label="session", **capture_settings(header, cwd))
     draft = _SessionDraft(header, captured, wanted.name, origin or Origin(), cwd, os.environ)
     return submit_draft(draft, home, dialogue, Progress(str, str)).experiment

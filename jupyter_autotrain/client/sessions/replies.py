@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from jupyter_autotrain.agent.session.messages import Message
+from jupyter_autotrain.agent.session.messages import SESSION, Message
 
 
 class CellError(Exception):
@@ -42,3 +42,11 @@ def failure(one: Message) -> CellError | None:
     if one["channel"] != "shell" or content.get("status") == "ok":
         return None
     return CellError({"ename": "Aborted", "evalue": "a cell before it has failed", **content})
+
+
+def as_warning(one: Message) -> Message | None:
+    """Return what a session warns of, as a message of the stream stderr; None where it warns of nothing."""
+    if one["channel"] != SESSION or one["msg_type"] != "warning":
+        return None
+    content = {"name": "stderr", "text": f"{one['content'].get('text', '')}\n"}
+    return {**one, "msg_type": "stream", "content": content}

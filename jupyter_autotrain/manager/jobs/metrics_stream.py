@@ -23,6 +23,7 @@ class Frames:
     """A part of the stream; it begins at byte `start`, and `cursor` is the byte after the last whole line.
 
     `points` are (name, step, time_s, value), a value of None being NaN; `notes` are (time_s, level, text, count).
+    `gpus_asked` is the last word of a session on its GPUs: which turn, and whether it wants them.
     `objective_seen` is true when the objective was reported at all.
     """
 
@@ -31,6 +32,7 @@ class Frames:
     points: list[tuple[str, int, float, float | None]] = field(default_factory=list)
     notes: list[tuple[float, str, str, int]] = field(default_factory=list)
     objective_seen: bool = False
+    gpus_asked: tuple[int, bool] | None = None
 
     @property
     def is_news(self) -> bool:
@@ -72,6 +74,8 @@ def _take(frames: Frames, frame: object, objective: str) -> None:
             when = _finite(time_s)
             frames.points += [(_name(name), step, when, _value(value)) for name, value in values.items()]
             frames.objective_seen |= objective in values
+        case ["g", int(turn), bool(wanted)]:
+            frames.gpus_asked = (turn, wanted)
         case ["n", float(time_s) | int(time_s), str(level), str(text)]:
             frames.notes.append((_finite(time_s), level[: wire.LONGEST_NAME], _storable(text), 1))
         case ["n", float(time_s) | int(time_s), str(level), str(text), int(times)]:
