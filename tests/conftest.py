@@ -23,21 +23,38 @@ sys.dont_write_bytecode = False
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # its import fails
 
 
-# Each has what a machine has once, and mostly waits: they go first, so that others use the processors meanwhile.
-LABS = ("ssh", "slurm", "parallel")
+# In this order: what mostly waits or takes longest begins first, so that no process is left alone with it at the end.
+ORDER = (
+    "tests/ssh/",
+    "tests/journeys/test_example_notebooks.py",
+    "tests/browser/",
+    "tests/slurm/",
+    "tests/parallel/",
+    "tests/contract/",
+    "tests/journeys/",
+    "tests/fault/",
+    "tests/server/",
+    "tests/kubernetes/",
+    "tests/portable/",
+    "tests/oracle/",
+    "tests/patterns/",
+    "tests/capture/",
+)
 
 
 class SharedScheduling(LoadScopeScheduling):
     """Tests that share a server stay in one process: those of a laboratory, else those of a file.
 
-    Unit tests share nothing, so that fewer and larger parts do: each of their folders.
+    Unit tests share nothing, so that fewer and larger parts do: each of their folders. Each notebook is one of its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         _, folder, inner, *_ = nodeid.split("/")
-        if folder in LABS:
+        if folder in ("ssh", "slurm", "parallel"):  # each has what a machine has once
             return folder
-        return f"{folder}/{inner}" if folder == "unit" else nodeid.partition("::")[0]
+        if folder == "unit":
+            return f"{folder}/{inner}"
+        return nodeid if "test_example_notebooks" in nodeid else nodeid.partition("::")[0]
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -50,7 +67,12 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the longest first where processes share the tests."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.nodeid.split("/")[1] not in LABS)
+        items.sort(key=turn)
+
+
+def turn(item: pytest.Item) -> int:
+    """Return the place of a test in the order."""
+    return next((place for place, start in enumerate(ORDER) if item.nodeid.startswith(start)), len(ORDER))
 
 
 @pytest.hookimpl(optionalhook=True)
