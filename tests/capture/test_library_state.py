@@ -13,13 +13,14 @@ import warnings
 
 import numpy as np
 import pytest
-import sklearn
 
 from jupyter_autotrain.capture.differences import DifferenceKind
 
 
 @pytest.fixture(autouse=True)
 def _same_settings_afterwards():
+    import sklearn  # takes seconds: not in each process that collects this file
+
     numpy = (np.geterr(), np.get_printoptions())
     scikit = sklearn.get_config()
     context = decimal.getcontext().copy()
@@ -55,7 +56,7 @@ SETTINGS = {
     "set and set again": (["import numpy as np\nnp.set_printoptions(precision=3)", "np.set_printoptions(precision=2)"], "print(np.array([1 / 3]))"),
     "set inside a function": (["import numpy as np\ndef quiet(n=2):\n    np.set_printoptions(precision=n)", "quiet(4)"], "print(np.array([1 / 3]))"),
     "sklearn": (["from sklearn import set_config, get_config\nset_config(assume_finite=True, display='text')"], "print(get_config()['assume_finite'], get_config()['display'])"),
-    "a library that the cell uses through another": (["import numpy\nnumpy.seterr(all='raise')", "import sklearn"], "import sklearn.utils\nprint(sklearn.utils.np.geterr())" if hasattr(sklearn.utils, "np") else "import sklearn, sys\nprint(sys.modules['numpy'].geterr())"),
+    "a library that the cell uses through another": (["import numpy\nnumpy.seterr(all='raise')", "import sklearn"], "import sklearn, sys\nprint(sys.modules['numpy'].geterr())"),
     "the collector": (["import gc\ngc.disable()"], "import gc; print(gc.isenabled())"),
     "sockets": (["import socket\nsocket.setdefaulttimeout(7.5)"], "import socket; print(socket.getdefaulttimeout())"),
     "csv": (["import csv\ncsv.field_size_limit(10**6)"], "import csv; print(csv.field_size_limit())"),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import pytest
 import torch
 from torch import nn
-from torch.distributed._tools.mem_tracker import MemTracker
 
 from jupyter_autotrain.parallel.search import Mode, SearchRequest, solve
 from jupyter_autotrain.parallel.trace import trace
@@ -65,6 +64,8 @@ def loss_of(model, inputs):
 
 def measured(model, inputs):
     optimizer = torch.optim.AdamW(model.parameters(), foreach=False)
+    from torch.distributed._tools.mem_tracker import MemTracker  # takes seconds: not where this file is only collected
+
     tracker = MemTracker()
     tracker.track_external(model, optimizer, *inputs.values())
     with tracker:

@@ -15,7 +15,6 @@ from jupyter_autotrain.parallel.trace import trace
 from tests.oracle.whole_space import plan
 
 transformers = pytest.importorskip("transformers")
-geometric = pytest.importorskip("torch_geometric.nn")
 
 
 class Encoder(nn.Module):
@@ -50,6 +49,7 @@ class Graph(nn.Module):
 
     def __init__(self):
         super().__init__()
+        geometric = pytest.importorskip("torch_geometric.nn")
         self.first = geometric.GCNConv(16, 32)
         self.second = geometric.GCNConv(32, 4)
 
