@@ -19,7 +19,7 @@ from tests.browser.sidebar_page import add, end, item
 
 pytestmark = pytest.mark.browser
 
-MANY = 5000
+MANY = 1200
 
 
 @pytest.fixture
@@ -139,27 +139,27 @@ def test_the_table_breaks_no_rule_of_accessibility(page, store):
     assert broken(page, ".jp-AutotrainTable") == []
 
 
-def test_five_thousand_experiments_are_turned_page_by_page(page, store, capsys):
+def test_more_than_a_thousand_experiments_are_turned_page_by_page(page, store, capsys):
     now_s = time.time()
     for number in range(MANY):
         spec = ExperimentSpec(f"many-{number}", Bundle(), objective=Objective("acc"), trials=2)
         store.add_experiment(f"m{number}", spec, now_s - MANY + number)
     began_s = time.perf_counter()
     table = shown(page)
-    expect(names(table).first).to_have_text("many-4999")
+    expect(names(table).first).to_have_text(f"many-{MANY - 1}")
     opened_s = time.perf_counter() - began_s
-    page.get_by_text("1\N{EN DASH}100 of 5,000").wait_for()
+    page.get_by_text("1\N{EN DASH}100 of 1,200").wait_for()
     began_s = time.perf_counter()
     page.get_by_role("button", name="Last page").click()
     expect(names(table).first).to_have_text("many-99")
     turned_s = time.perf_counter() - began_s
-    assert table.get_attribute("aria-rowcount") == "5001"
-    expect(table.get_by_role("row").nth(1)).to_have_attribute("aria-rowindex", "4902")
+    assert table.get_attribute("aria-rowcount") == "1201"
+    expect(table.get_by_role("row").nth(1)).to_have_attribute("aria-rowindex", "1102")
     names(table).first.focus()
     table.locator("tr.jp-Autotrain-item").first.focus()
     page.keyboard.press("PageUp")
     expect(names(table).first).to_have_text("many-199")
-    page.get_by_label("Filter by name").fill("many-12")
+    page.get_by_label("Filter by name").fill("many-11")
     expect(names(table)).to_have_count(100)
     page.get_by_text("1\N{EN DASH}100 of 111").wait_for()
     with capsys.disabled():

@@ -10,6 +10,7 @@ from jupyter_autotrain.agent.states import TrialState
 from tests.browser.lab_page import run_command
 from tests.browser.sidebar_page import add, end
 from tests.browser.toasts import Toasts
+from tests.matrices import long_besides
 
 pytestmark = pytest.mark.browser
 
@@ -33,7 +34,7 @@ def is_kept(response, value):
     return "/lab/api/settings/jupyter-autotrain" in response.url and f'\\"{value}\\"' in (kept or "")
 
 
-@pytest.mark.parametrize("value", TOLD)
+@pytest.mark.parametrize("value", long_besides(["failed"], TOLD))
 def test_ends_are_told_as_the_setting_says(sidebar, store, value):
     page = sidebar.page
     add(store, f"{value}-1", f"{value}-good", [0.5])

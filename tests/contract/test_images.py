@@ -71,7 +71,7 @@ class Trials:
         return path.read_text() if path.exists() else ""
 
     def begun(self, ref):
-        wait_until(lambda: "begun" in self.text(ref), "the cell to begin", within_s=90)
+        wait_until(lambda: "begun" in self.text(ref), "the cell to begin")
 
 
 @pytest.fixture
@@ -112,6 +112,7 @@ def test_a_cell_runs_in_the_container_and_its_results_come_out(trials):
     assert not list(directory.glob("control/*"))
 
 
+@pytest.mark.long
 def test_a_cell_that_raises_fails_with_its_traceback(trials):
     end = trials.end(trials.start("x = 1\nraise ValueError('no luck')"))
     assert end.state is TrialState.FAILED
@@ -135,10 +136,11 @@ def test_a_container_ends_with_its_killed_supervisor(trials):
     trials.begun(ref)
     os.kill(trials.status(ref).detail["supervisor"][0], signal.SIGKILL)
     assert trials.end(ref).state is TrialState.LOST
-    wait_until(lambda: not processes_of(ref), "the container's end", within_s=60)
+    wait_until(lambda: not processes_of(ref), "the container's end")
     trials.lab.podman("rm", "--force", "--all")  # podman's own clean-up ends with the trial when it comes too late
 
 
+@pytest.mark.long
 def test_memory_is_limited_and_the_reason_says_so(trials):
     code = "print('begun', flush=True)\nheld = bytearray(400_000_000)\nheld[::4096] = b'x' * len(held[::4096])"
     end = trials.end(trials.start(code, resources=Resources(memory_bytes=150_000_000)))
@@ -152,6 +154,7 @@ def test_an_image_that_is_not_there_is_named_with_what_podman_says(trials):
     assert "localhost/not-there:1" in end.reason
 
 
+@pytest.mark.long
 def test_what_the_image_has_is_asked_of_it(trials, monkeypatch):
     for name, value in trials.lab.variables.items():
         monkeypatch.setenv(name, value)
