@@ -90,7 +90,7 @@ def trial_file(home: Home, trial: TrialSpec) -> TrialFile:
     return trial_file_content(trial, Placement(), Profile("local", "local"), BackendContext(home))
 
 
-def wait_until(condition: Callable[[], _Found | None], what: str, *, within_s: float = 60.0) -> _Found:
+def wait_until(condition: Callable[[], _Found | None], what: str, *, within_s: float = 240.0) -> _Found:
     """Wait for a condition to hold; gives what it gave then.
 
     Raises:
@@ -104,7 +104,7 @@ def wait_until(condition: Callable[[], _Found | None], what: str, *, within_s: f
     return found
 
 
-def wait_for_end(backend: Backend, ref: JobRef, *, within_s: float = 120.0) -> JobStatus:
+def wait_for_end(backend: Backend, ref: JobRef, *, within_s: float = 240.0) -> JobStatus:
     """Wait until a job has ended beyond doubt; gives its status. Errors as `wait_until`."""
 
     def final() -> JobStatus | None:

@@ -18,7 +18,7 @@ from tests.browser.notebook_page import OURS, OWN, Notebook, code_cell, output
 from tests.browser.sidebar_page import item
 from tests.server.jupyter import Filler, end_manager, free_port
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(900)]  # servers are started, one after another
+pytestmark = pytest.mark.browser
 
 SIDEBAR = "#jp-autotrain-experiments"
 SHOW = "() => window.jupyterapp.commands.execute('autotrain:show-experiments')"

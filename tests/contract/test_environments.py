@@ -130,7 +130,7 @@ def test_what_a_killed_maker_leaves_is_not_used_and_is_removed(trials, tmp_path)
     ref = trials.venv(f"slow @ file://{blocker}")
     wait_until(trials.made, "the half-made environment")
     (half_made,) = trials.made()
-    wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer", within_s=60)
+    wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer")
     worker = trials.status(ref).detail["worker"]
     os.kill(worker[0], signal.SIGKILL)
     assert trials.end(ref).state is TrialState.FAILED
@@ -142,7 +142,7 @@ def test_what_a_killed_maker_leaves_is_not_used_and_is_removed(trials, tmp_path)
 def test_a_stop_while_an_environment_is_made_ends_the_installer_and_leaves_nothing(trials):
     os.mkfifo(trials.wheels / "slow-1.tar.gz")
     ref = trials.venv(f"slow @ file://{trials.wheels}/slow-1.tar.gz")
-    wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer", within_s=60)
+    wait_until(lambda: "Processing" in trials.text(ref, "stderr"), "the installer")
     assert trials.status(ref).state is TrialState.PREPARING
     receipt = trials.backend.cancel(ref, 60.0)
     assert len(receipt.pids_ended) + len(receipt.pids_killed) >= 2
@@ -155,7 +155,7 @@ def test_trials_that_waited_for_an_environment_that_fails_fail_with_it(trials):
     os.mkfifo(trials.wheels / "slow-1.tar.gz")
     requirement = f"slow @ file://{trials.wheels}/slow-1.tar.gz"
     first = trials.venv(requirement)
-    wait_until(lambda: "Processing" in trials.text(first, "stderr"), "the installer", within_s=60)
+    wait_until(lambda: "Processing" in trials.text(first, "stderr"), "the installer")
     second = trials.venv(requirement)
     wait_until(lambda: "Another trial makes" in trials.text(second, "stderr"), "the second trial to wait")
     (trials.wheels / "slow-1.tar.gz").write_bytes(b"not an archive")
@@ -167,7 +167,7 @@ def test_trials_that_waited_for_an_environment_that_fails_fail_with_it(trials):
 def test_the_time_of_a_trial_begins_when_its_environment_is_made(trials):
     code = "import time\nwhile True:\n    time.sleep(0.01)"
     ref = trials.venv("small==1.0", code=code, timeout_s=0.5)
-    wait_until(lambda: trials.status(ref).state is not TrialState.PREPARING, "the cell to begin", within_s=60)
+    wait_until(lambda: trials.status(ref).state is not TrialState.PREPARING, "the cell to begin")
     assert trials.end(ref).state is TrialState.FAILED
     assert "0.5 s" in trials.end(ref).reason
     assert len(trials.made()) == 1

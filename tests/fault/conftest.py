@@ -8,7 +8,6 @@ import sys
 import textwrap
 import time
 from contextlib import suppress
-from functools import partial
 
 import psutil
 import pytest
@@ -23,7 +22,7 @@ from jupyter_autotrain.store import Store
 from jupyter_autotrain.testing import wait_until
 from tests.fault.local_trials import local
 
-until = partial(wait_until, within_s=90.0)
+until = wait_until
 
 
 class Served:

@@ -27,7 +27,7 @@ def home(tmp_path_factory):
     if status.alive:
         process = psutil.Process(status.pid)
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=240)
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ def test_a_plain_script_needs_no_ipython():
 import sys
 import jupyter_autotrain as at
 experiment = at.submit("for step in range(3): report(loss=1 / (step + 1))", name="plain", objective="minimize loss")
-print(experiment.wait(60), experiment.state, experiment.best.value, "IPython" in sys.modules)
+print(experiment.wait(240), experiment.state, experiment.best.value, "IPython" in sys.modules)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True", "SUCCEEDED", str(1 / 3), "False"], done.stderr

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
 from jupyter_autotrain import manager
@@ -13,7 +11,7 @@ from jupyter_autotrain.core.tuner import EarlyStopOptions
 from jupyter_autotrain.testing import wait_until
 
 pytestmark = pytest.mark.fault
-until = partial(wait_until, within_s=90.0)
+until = wait_until
 
 SECOND_IS_WORSE = """
     import os, time

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import textwrap
 import time
-from functools import partial
 from pathlib import Path
 
 import psutil
@@ -28,7 +27,7 @@ from jupyter_autotrain.testing import wait_until
 from tests.fault.local_trials import has_ended
 
 pytestmark = pytest.mark.fault
-until = partial(wait_until, within_s=90.0)
+until = wait_until
 
 COUNTING = """
     import time

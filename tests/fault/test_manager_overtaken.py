@@ -52,7 +52,7 @@ def home(tmp_path, monkeypatch):
     left = managers(home)
     for process in left:
         process.kill()
-    psutil.wait_procs(left, timeout=10)
+    psutil.wait_procs(left, timeout=240)
 
 
 def submit(home, store, experiment_id, code="", **spec):

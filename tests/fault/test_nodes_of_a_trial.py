@@ -61,12 +61,12 @@ class Nodes:
 
     def begun(self) -> None:
         ranks = range(self.workers * len(self.folders))
-        wait_until(lambda: all("begun" in self.text(rank) for rank in ranks), "all ranks", within_s=60)
+        wait_until(lambda: all("begun" in self.text(rank) for rank in ranks), "all ranks")
 
     def ends(self) -> list[tuple[object, object]]:
         """Wait for the ends of all nodes; return their states and reasons."""
         for node in range(len(self.folders)):
-            wait_until(lambda node=node: statuses.is_final(self.status(node)), f"the end of node {node}", within_s=60)
+            wait_until(lambda node=node: statuses.is_final(self.status(node)), f"the end of node {node}")
         return [(self.status(node)["state"], self.status(node)["reason"]) for node in range(len(self.folders))]
 
     def means(self) -> list[tuple[int, float]]:
@@ -159,7 +159,7 @@ def test_a_supervisor_that_is_killed_ends_the_others_at_once(make: Callable[...,
     trial.kill(killed)
     others = [node for node in range(3) if node != killed]
     for node in others:
-        wait_until(lambda node=node: statuses.is_final(trial.status(node)), f"the end of node {node}", within_s=30)
+        wait_until(lambda node=node: statuses.is_final(trial.status(node)), f"the end of node {node}")
     reason = f"Ended because the trial has ended on node {killed}: it is lost."
     assert {trial.status(node)["reason"] for node in others} == {reason}
 

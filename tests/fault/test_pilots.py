@@ -112,7 +112,7 @@ def test_a_pilot_that_is_told_to_end_tells_its_trial_and_leaves_both_it_and_thos
     pilot = start()
     wait_until((tmp_path / "running").exists, "the trial")
     pilot.terminate()
-    assert pilot.wait(30) == 143
+    assert pilot.wait(240) == 143
     assert (tmp_path / "told").exists()
     assert (tmp_path / f"{TAKEN}a").exists()
     assert WaitingTrials(tmp_path).names() == ["b"]
@@ -129,11 +129,11 @@ def test_a_pilot_ends_when_it_is_told_just_as_it_begins_a_trial(tmp_path: Path, 
         (taken,) = tmp_path.glob(f"pilot-*/{TAKEN}{number}")
         pilot = pilots[int(taken.parent.name[-1])]
         pilot.terminate()
-        assert pilot.wait(30) == 143
+        assert pilot.wait(240) == 143
 
 
 def test_a_pilot_without_a_trial_ends_and_takes_none_any_more(tmp_path: Path, start: Start) -> None:
-    assert start(idle_s=0.0).wait(30) == 0
+    assert start(idle_s=0.0).wait(240) == 0
     with pytest.raises(OSError, match="ends"):
         give(str(tmp_path), "a", entry(NOTE))
 
@@ -148,9 +148,9 @@ def test_no_trial_is_lost_that_comes_while_pilots_end(tmp_path: Path, start: Sta
                 give(str(tmp_path), name, entry(NOTE))
                 break
             except OSError:
-                assert pilots[-1].wait(30) == 0
+                assert pilots[-1].wait(240) == 0
                 pilots.append(start(idle_s=0.0))
-    assert pilots[-1].wait(60) == 0
+    assert pilots[-1].wait(240) == 0
     assert text(tmp_path / "ran.txt").split() == [f"{number:03}" for number in range(100)]
     assert WaitingTrials(tmp_path).close()
 
@@ -159,7 +159,7 @@ def test_what_a_trial_detaches_ends_before_the_next_trial_begins(tmp_path: Path,
     WaitingTrials(tmp_path).open()
     give(str(tmp_path), "a", entry(DETACH))
     give(str(tmp_path), "b", entry(LOOK))
-    assert start().wait(30) == 0
+    assert start().wait(240) == 0
     assert len(text(tmp_path / "left").split()) == 3
     assert text(tmp_path / "found") == "[]"
 
@@ -173,7 +173,7 @@ def test_a_trial_that_is_given_twice_runs_once(tmp_path: Path, start: Start) -> 
     os.kill(int(running), signal.SIGKILL)
     wait_until(lambda: not (tmp_path / f"{TAKEN}a").exists(), "its end")
     give(str(tmp_path), "a", entry(NOTE + WAIT))
-    assert pilot.wait(30) == 0
+    assert pilot.wait(240) == 0
     assert text(tmp_path / "ran.txt") == "a\n"
 
 
@@ -182,7 +182,7 @@ def test_the_loss_of_a_trial_is_told_and_the_next_one_runs(tmp_path: Path, start
     give(str(tmp_path), "a", entry("import os\nos.kill(os.getpid(), 9)"))
     give(str(tmp_path), "b", entry("import os\nos.chdir('/')\nos.environ['HOME'] = '/nowhere'\nraise SystemExit(3)"))
     give(str(tmp_path), "c", entry(NOTE))
-    assert start().wait(30) == 0
+    assert start().wait(240) == 0
     assert text(tmp_path / "lost") == "a signal 9\nb exit code 3\n"
     assert text(tmp_path / "ran.txt") == "c\n"
 
@@ -193,7 +193,7 @@ def test_pilots_that_share_their_trials_run_each_once(tmp_path: Path, start: Sta
     for name in sorted(names):
         WaitingTrials(tmp_path).put(name, entry(NOTE))
     pilots = [start(tmp_path / f"pilot-{number}") for number in range(3)]
-    assert [pilot.wait(60) for pilot in pilots] == [0, 0, 0]
+    assert [pilot.wait(240) for pilot in pilots] == [0, 0, 0]
     ran = "".join(text(tmp_path / f"pilot-{number}" / "ran.txt") for number in range(3)).split()
     assert (len(ran), set(ran)) == (60, names)
 
@@ -203,6 +203,6 @@ def test_a_pilot_without_the_time_for_those_that_wait_leaves_them_to_others(tmp_
     waiting.open()
     for name, timeout_s in (("a", 5000.0), ("b", 5000.0), ("c", 10.0)):
         waiting.put(name, entry(NOTE, timeout_s=timeout_s))
-    assert start(left_s=1000.0).wait(30) == 0
+    assert start(left_s=1000.0).wait(240) == 0
     assert text(tmp_path / "ran.txt") == "a\nc\n"  # the first one is taken in any case
     assert waiting.names() == ["b"]

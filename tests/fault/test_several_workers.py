@@ -213,7 +213,7 @@ def test_values_of_all_ranks_become_one_and_a_stop_comes_to_all_at_the_same_call
         print("begun", step, flush=True)
     """
     running = Running(home, code, 3, objective="loss")
-    wait_until(lambda: '{"loss": 1.0}' in running.printed(wire.METRICS, 0), "a mean", within_s=60)
+    wait_until(lambda: '{"loss": 1.0}' in running.printed(wire.METRICS, 0), "a mean")
     running.backend.put(running.ref, wire.STOP_FILE, b"Enough.")
     end = running.finish()
     assert (end.state, end.reason) == (TrialState.EARLY_STOPPED, "Enough.")

@@ -18,7 +18,7 @@ PRINT_ALL = "import json, os\nprint(json.dumps(dict(os.environ)))"
 SUBMIT = """
 import sys, jupyter_autotrain as at
 experiment = at.submit(sys.argv[1], name=sys.argv[2], **eval(sys.argv[3]))
-assert experiment.wait(60) and experiment.state == "SUCCEEDED", experiment.why()
+assert experiment.wait(240) and experiment.state == "SUCCEEDED", experiment.why()
 print(experiment.logs())
 """
 
@@ -35,7 +35,7 @@ def end_manager(home):
     if status.alive:
         process = psutil.Process(status.pid)
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=240)
 
 
 def environment_of_a_trial(home, name, variables, **header):

@@ -47,7 +47,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
     if status.alive:
         process = psutil.Process(status.pid)
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=240)
 
 
 @pytest.fixture

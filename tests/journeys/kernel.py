@@ -6,7 +6,7 @@ import os
 
 from jupyter_client import KernelManager
 
-DEADLINE_S = 120
+DEADLINE_S = 600
 
 
 class Kernel:

@@ -191,7 +191,7 @@ def test_what_scikit_learn_keeps_is_reported_in_cold_and_warm_trials(notebook):
 
 def test_a_trial_whose_library_reports_is_stopped_early(notebook):
     cell = """\
-%%autotrain stopped --wait
+%%autotrain early --wait
 objective: minimize loss
 early_stop: {rule: threshold, upper: 0.5}
 ---

@@ -54,7 +54,7 @@ def test_the_python_way_tells_it_too(prepared, capsys):
     prepared.run("import jupyter_autotrain as at\ndef train(params):\n    seen.append(1)")
     _, shown = prepared.run("run = at.submit(train)")
     assert "copied: seen: the trial changes a copy" in shown
-    assert prepared.value("run").wait(60)
+    assert prepared.value("run").wait(240)
 
 
 @pytest.mark.parametrize("where", ["read", "submit"])

@@ -24,7 +24,7 @@ def home(tmp_path):
     if status.alive:
         process = psutil.Process(status.pid)
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=240)
 
 
 def start(home, **environ):

@@ -30,7 +30,7 @@ def test_two_trials_and_three_more_are_the_five_that_it_would_have_had_at_once(n
     begun = run(notebook, "begun", f"{SEARCH}\ntrials: 2")
     _, shown = notebook.run("%autotrain update begun --trials 5 --concurrency 1")
     assert "begun: 5 trials, 1 at the same time." in shown
-    assert begun.wait(60)
+    assert begun.wait(240)
     assert begun.state == "SUCCEEDED"
     assert parameters(begun) == parameters(whole)
     assert begun.series("acc") == whole.series("acc")
@@ -41,7 +41,7 @@ def test_clones_of_the_best_trials_go_on_from_their_checkpoints_and_continue_the
     best = experiment.best_trials(2)
     _, shown = notebook.run("%autotrain continue cloned --best 2 epochs=4")
     assert f"trial 4 goes on from trial {best[0]}, trial 5 goes on from trial {best[1]}" in shown
-    assert experiment.wait(60)
+    assert experiment.wait(240)
     curves = experiment.series("acc")
     for clone, source in zip((4, 5), best, strict=True):
         rate = experiment.trials[source - 1].params["rate"]
@@ -78,6 +78,6 @@ def test_a_stopped_experiment_is_resumed_where_it_was(notebook, tmp_path):
     (tmp_path / "go").touch()
     _, shown = notebook.run("%autotrain resume stopped")
     assert "stopped runs trial 1 again and 1 more trial." in shown
-    assert experiment.wait(60)
+    assert experiment.wait(240)
     assert [(trial.attempt, str(trial.state)) for trial in experiment.trials] == [(2, "SUCCEEDED"), (1, "SUCCEEDED")]
     assert "no stopped trial" in notebook.run("%autotrain resume stopped")[1]

@@ -37,7 +37,7 @@ with ThreadPoolExecutor({count}) as threads:
 CELL = "%%autotrain {name} {flags}\nbackend: {backend}\ndata: {{there: {{path: /}}}}\n---\n{code}"
 WAITS = "import time\nreport(acc=1)\nwhile not should_stop():\n    time.sleep(0.05)"
 STOP_S = 25.0  # the longest stop: a cancel that has not returned after its time of grace and some seconds
-LOCAL_S = 10.0  # of a cell on a busy machine, beside what it waits for places
+LOCAL_S = 90.0  # of a cell on a busy machine, beside what it waits for places
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def kernel(folder):
     if pid := manager.status(home).pid:
         process = psutil.Process(pid)
         process.kill()
-        process.wait(10)
+        process.wait(240)
     end_trials(folder)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import partial
 
 import psutil
 import pytest
@@ -17,7 +16,7 @@ from tests.journeys.hook_receiver import HookReceiver
 KEY = "key-of-the-receiver-1f9a"
 TOKEN = "token-of-the-trial-77c2"
 KEEPS = "import sys, pathlib; pathlib.Path(sys.argv[1]).write_bytes(sys.stdin.buffer.read())"
-until = partial(wait_until, within_s=90.0)
+until = wait_until
 
 
 @pytest.fixture
@@ -63,7 +62,7 @@ def test_an_address_and_a_command_are_told_from_the_profile_and_the_cell(
     bell = {"command": [sys.executable, "-c", KEEPS, str(kept)], "events": ["trial_failed"], "timeout": "60s"}
     header = f"hooks: {json.dumps({'bell': bell})}\nnotify: [web, bell]\nsecrets: [MY_TOKEN]\n"
     notebook.run(
-        f"%%autotrain told --wait\n{header}---\nimport os\nreport(v=1)\nraise ValueError(os.environ['MY_TOKEN'])"
+        f"%%autotrain hooked --wait\n{header}---\nimport os\nreport(v=1)\nraise ValueError(os.environ['MY_TOKEN'])"
     )
     experiment = notebook.value("_")
     until(lambda: {state for _, state, _ in deliveries(experiment)} == {"delivered"}, "both hooks are told")
@@ -73,7 +72,7 @@ def test_an_address_and_a_command_are_told_from_the_profile_and_the_cell(
     assert (of_web["event"], of_web["experiment"]["state"], of_web["experiment"]["name"]) == (
         "failed",
         "FAILED",
-        "told",
+        "hooked",
     )
     assert (of_bell["event"], of_bell["trial"]["number"], of_bell["trial"]["state"]) == ("trial_failed", 1, "FAILED")
     assert "ValueError" in of_bell["text"]

@@ -66,7 +66,6 @@ def losses(experiment):
     return [point["value"] for point in experiment.metrics(["loss"])]
 
 
-@pytest.mark.timeout(500)
 def test_two_stages_of_a_cell_have_the_losses_of_one_worker(with_model):
     alone = losses(sent(with_model, "alone", "workers: 1"))
     together = losses(sent(with_model, "together", "workers: 2, mesh: {pipeline: 2}"))
@@ -75,7 +74,6 @@ def test_two_stages_of_a_cell_have_the_losses_of_one_worker(with_model):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(500)
 def test_a_stage_that_is_killed_in_a_step_is_named_and_the_next_attempt_goes_on(with_model):
     alone = losses(sent(with_model, "alone", "workers: 1"))
     experiment = sent(with_model, "resumed", "workers: 2, mesh: {pipeline: 2}", KILLED, "retries: 1")

@@ -82,7 +82,6 @@ def losses(notebook, name, workers, loop=LOOP, more=""):
     return [point["value"] for point in sent.metrics(["loss"])]
 
 
-@pytest.mark.timeout(500)
 @pytest.mark.long  # notebook 06 and tests/journeys/test_plan_from_a_cell.py do so by default
 @pytest.mark.parametrize("zero", [0, 3], ids=["DDP", "FSDP"])
 def test_two_workers_of_a_cell_have_the_losses_of_one(with_plan, zero):
@@ -94,7 +93,6 @@ def test_two_workers_of_a_cell_have_the_losses_of_one(with_plan, zero):
 
 
 @pytest.mark.long
-@pytest.mark.timeout(500)
 def test_a_rank_that_is_killed_is_named_and_the_next_attempt_goes_on_from_the_checkpoint(with_plan):
     notebook = with_plan(3)
     alone = losses(notebook, "alone", 1)

@@ -36,7 +36,6 @@ for x in loader:
 """
 
 
-@pytest.mark.timeout(300)
 def test_each_rank_is_measured_and_the_next_plan_tells_the_error(notebook):
     calibrating.keep(calibrating.default_home(), calibration())
     notebook.run(MODEL)[0].raise_error()

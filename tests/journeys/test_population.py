@@ -29,7 +29,7 @@ def run(notebook, name, more=""):
 
 
 def played(experiment):
-    assert experiment.wait(90)
+    assert experiment.wait(240)
     assert experiment.state == "SUCCEEDED"
     return [(trial.params, trial.value, trial.started_from) for trial in experiment.trials]
 
@@ -40,7 +40,7 @@ def test_a_population_is_the_same_at_any_concurrency_and_over_a_killed_manager(n
     wait_until(lambda: len(killed.trials) > 3, "its second generation")
     process = psutil.Process(manager.status(home).pid)
     process.kill()
-    process.wait(10)
+    process.wait(240)
     assert played(killed) == whole
     sources = [source for _, _, source in whole]
     first = sorted(whole[:3], key=lambda trial: trial[1])

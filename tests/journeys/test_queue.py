@@ -35,5 +35,5 @@ def test_a_higher_priority_goes_first_and_why_says_what_each_trial_waits_for(not
     assert low.record.spec.priority == 9
     for name in ("high", "low"):
         (tmp_path / name).touch()
-    assert low.wait(60)
+    assert low.wait(240)
     assert (high.state, low.state) == ("SUCCEEDED", "SUCCEEDED")

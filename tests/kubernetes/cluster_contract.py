@@ -94,7 +94,7 @@ class ClusterContract(BackendContract):
         return backend
 
     def is_gone(self, pid: int) -> bool:
-        wait_until(lambda: not self.target.pods(), "the end of all pods", within_s=120)
+        wait_until(lambda: not self.target.pods(), "the end of all pods")
         return True
 
     def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:

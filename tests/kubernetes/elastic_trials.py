@@ -83,7 +83,7 @@ class Trial:
         change = {"status": {"allocation": list(nodes)}}
         self.cluster.store.patch(ADAPTDL_JOBS, "default", name, change, subresource="status")
 
-    def wait_for(self, text: str, within_s: float = 60.0) -> None:
+    def wait_for(self, text: str, within_s: float = 240.0) -> None:
         def has_come() -> bool:
             assert not self.status.state.is_final, self.status.reason
             return text in self.printed()
@@ -96,8 +96,8 @@ class Trial:
             process = self.cluster.access.exec(
                 pod, "trial", ["touch", "/autotrain/storage/end"], stdin=0, stdout=1, stderr=2
             )
-            assert process.wait(60) == 0
-        wait_until(lambda: self.status.state.is_final, "the end", within_s=60)
+            assert process.wait(240) == 0
+        wait_until(lambda: self.status.state.is_final, "the end")
 
     def left(self) -> list[str]:
         found = []

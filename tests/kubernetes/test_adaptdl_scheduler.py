@@ -54,10 +54,10 @@ def test_a_trial_that_may_be_preempted_begins_at_once_and_another_says_for_what_
         cpu = Resources(cpus=1.0)
         at_once = trial_of(home, "", resources=cpu, options={"preemptible": True})
         ref = backend.submit(at_once, Placement(), {})
-        wait_until(lambda: backend.poll([ref])[0].state is TrialState.SUCCEEDED, "its end", within_s=90)
+        wait_until(lambda: backend.poll([ref])[0].state is TrialState.SUCCEEDED, "its end")
         pinned = backend.submit(trial_of(home, "", number=2, resources=cpu), Placement(), {})
         words = "looks once a minute at jobs that it may not preempt"
-        wait_until(lambda: words in backend.poll([pinned])[0].reason, "why it waits", within_s=30)
+        wait_until(lambda: words in backend.poll([pinned])[0].reason, "why it waits")
         backend.cancel(pinned, 1.0)
     finally:
         backend.close()
@@ -68,11 +68,11 @@ def test_hints_of_a_trial_bring_it_a_second_replica(lab: clusters.KubernetesLab,
     home = Home(tmp_path / "home")
     with elastic_trials.backend(lab, home) as backend:
         trial = elastic_trials.start(lab, backend, home, elastic_trials.HINTS, resources=Resources(nodes=2))
-        trial.wait_for("group 0 of 1 begins after step -1", within_s=90)
-        trial.wait_for("group 1 of 2 begins after step", within_s=120)
+        trial.wait_for("group 0 of 1 begins after step -1")
+        trial.wait_for("group 1 of 2 begins after step")
         other = wire.stream_of_rank(wire.STDOUT, 1)
-        wait_until(lambda: "group 1 of 2 begins" in trial.printed(other), "the second replica", within_s=60)
+        wait_until(lambda: "group 1 of 2 begins" in trial.printed(other), "the second replica")
         trial.end()
         assert (trial.status.state, trial.status.reason) == (TrialState.SUCCEEDED, "")
         assert [step for step, _ in trial.points()] == list(range(len(trial.points())))
-        wait_until(lambda: not trial.left(), "nothing left", within_s=60)
+        wait_until(lambda: not trial.left(), "nothing left")

@@ -70,7 +70,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
     if status.alive:
         process = psutil.Process(status.pid)
         process.kill()
-        psutil.wait_procs([process], timeout=10)
+        psutil.wait_procs([process], timeout=240)
 
 
 @pytest.fixture

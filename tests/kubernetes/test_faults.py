@@ -77,7 +77,7 @@ def gate_volume(folder: Path) -> dict[str, str]:
 
 
 def begun(backend: KubernetesBackend, ref: JobRef) -> None:
-    wait_until(lambda: status(backend, ref) and read(backend, ref), f"a line of {ref.job_id}", within_s=60)
+    wait_until(lambda: status(backend, ref) and read(backend, ref), f"a line of {ref.job_id}")
 
 
 def end(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
@@ -86,7 +86,7 @@ def end(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
 
 
 def until_reason(backend: KubernetesBackend, ref: JobRef, text: str) -> None:
-    wait_until(lambda: text in status(backend, ref).reason, f"{text!r} as the reason of {ref.job_id}", within_s=60)
+    wait_until(lambda: text in status(backend, ref).reason, f"{text!r} as the reason of {ref.job_id}")
 
 
 def check_complete(backend: KubernetesBackend, ref: JobRef) -> None:
@@ -128,7 +128,7 @@ def test_a_trial_that_ends_while_the_server_is_gone_is_read_whole_afterwards(
         lambda: cluster.store.get(JOBS, found["namespace"], found["name"])["status"].get("succeeded"),
         "the end of the Job", within_s=90,
     )  # fmt: skip
-    wait_until(lambda: status(backend, ref).doubt, "a doubt", within_s=60)
+    wait_until(lambda: status(backend, ref).doubt, "a doubt")
     assert status(backend, ref).state is TrialState.RUNNING
     assert status(backend, ref).unreachable
     cluster.api.start()
@@ -199,7 +199,7 @@ def test_what_a_rotated_log_does_not_hold_any_more_is_fetched_from_the_pod(
     before = sum(count for request, count in cluster.api.requests.items() if "exec" in str(request))
     cluster.api.stop()
     (gate / "write").touch()
-    wait_until(lambda: b"written" in log.read_bytes(), "all of it in the log", within_s=120)
+    wait_until(lambda: b"written" in log.read_bytes(), "all of it in the log")
     assert b"000100 x" not in log.read_bytes()  # it lies in a file that the API does not serve
     cluster.api.start()
     (gate / "end").touch()

@@ -66,12 +66,12 @@ def test_of_two_gangs_on_a_cluster_that_holds_one_both_run_one_after_the_other(
 ) -> None:
     backend = backends[0]
     first, second = (submit(backend, homes[0], name) for name in ("first", "second"))
-    wait_until(lambda: placed(cluster).get("first") == 2, "the first gang", within_s=60)
-    wait_until(lambda: is_running(backend, first), "its trial", within_s=60)
+    wait_until(lambda: placed(cluster).get("first") == 2, "the first gang")
+    wait_until(lambda: is_running(backend, first), "its trial")
     told = ("until all its 2 nodes can begin together", "waits for a node")
     wait_until(lambda: any(text in backend.poll([second])[0].reason for text in told), "why the second waits")
     backend.cancel(first, 5.0)
-    wait_until(lambda: is_running(backend, second), "the second gang", within_s=60)
+    wait_until(lambda: is_running(backend, second), "the second gang")
     backend.cancel(second, 5.0)
 
 
@@ -86,11 +86,11 @@ def test_gangs_of_two_homes_that_hold_each_other_up_give_way(
         running[:] = [index for index, ref in enumerate(refs) if is_running(backends[index], ref)]
         return bool(running)
 
-    wait_until(one_runs, "one of the gangs", within_s=60)
+    wait_until(one_runs, "one of the gangs")
     backends[running[0]].cancel(refs[running[0]], 5.0)
     other = 1 - running[0]
     ends = lambda: backends[other].poll([refs[other]])[0].state  # noqa: E731 - short
-    wait_until(lambda: ends() is TrialState.RUNNING or ends().is_final, "what becomes of the other", within_s=60)
+    wait_until(lambda: ends() is TrialState.RUNNING or ends().is_final, "what becomes of the other")
     backends[other].cancel(refs[other], 5.0)
 
 
@@ -99,7 +99,7 @@ def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
 ) -> None:
     backend = backends[0]
     ref = submit(backend, homes[0], "three", nodes=3)
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end", within_s=60)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end")
     status = backend.poll([ref])[0]
     assert status.state is TrialState.FAILED
     assert "did not give it 3 nodes at the same time within 3 s" in status.reason
@@ -123,6 +123,6 @@ def test_pods_of_a_gang_that_gives_up_end_soon_although_their_python_has_not_sta
     backend = backends[0]
     trial = trial_of(homes[0], WAITS, resources=Resources(cpus=WHOLE_NODE, nodes=3), options=slow_python)
     ref = backend.submit(trial, Placement(), {})
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end", within_s=60)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end")
     assert "did not give it 3 nodes at the same time" in backend.poll([ref])[0].reason
     wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone", within_s=15)

@@ -49,16 +49,16 @@ def test_a_pod_that_is_deleted_and_made_again_while_no_manager_runs_loses_the_tr
     first = backend_of(cluster, home)
     try:
         ref = first.submit(trial_of(home, WAITS), Placement(), {})
-        wait_until(lambda: has_printed(first, ref), "its output", within_s=60)
+        wait_until(lambda: has_printed(first, ref), "its output")
     finally:
         first.close()
     uid = uid_of_running_pod(cluster)
     (pod,) = cluster.store.list(PODS, None)[0]
     cluster.store.delete(PODS, "default", pod["metadata"]["name"], grace_s=0)
-    wait_until(lambda: uid_of_running_pod(cluster) not in {"", uid}, "the pod that is made in its place", within_s=60)
+    wait_until(lambda: uid_of_running_pod(cluster) not in {"", uid}, "the pod that is made in its place")
     second = backend_of(cluster, home)
     try:
-        wait_until(lambda: second.poll([ref])[0].state.is_final, "its end", within_s=60)
+        wait_until(lambda: second.poll([ref])[0].state.is_final, "its end")
         (found,) = second.poll([ref])
         assert found.state is TrialState.LOST
         assert "was made in its place" in found.reason

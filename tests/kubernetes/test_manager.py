@@ -56,13 +56,13 @@ def test_a_manager_that_is_killed_while_trials_run_and_wait_loses_and_doubles_no
         resources={"cpus": 3}, returns=["result"],
     )  # fmt: skip
     running = lambda: [pod for pod in cluster.store.list(PODS, None)[0] if pod["status"].get("phase") == "Running"]  # noqa: E731 - short
-    wait_until(lambda: len(running()) == 2, "two trials that run and one that waits", within_s=60)
+    wait_until(lambda: len(running()) == 2, "two trials that run and one that waits")
     os.kill(manager.status(home).pid, signal.SIGKILL)
     wait_until(lambda: not manager.status(home).alive, "the manager's end")
     (gate / "open").touch()
-    wait_until(lambda: not running() or len(running()) == 1, "the end of trials without a manager", within_s=60)
+    wait_until(lambda: not running() or len(running()) == 1, "the end of trials without a manager")
     manager.ensure(home)
-    wait_until(lambda: experiment.store.experiment(experiment.id).state.is_final, "the end", within_s=90)
+    wait_until(lambda: experiment.store.experiment(experiment.id).state.is_final, "the end")
     assert [trial.state for trial in experiment.trials] == [TrialState.SUCCEEDED] * 3
     seen = [(point.number, point.attempt, point.step) for point in experiment.store.points(experiment.id)]
     assert sorted(seen) == [(number, 1, step) for number in range(1, 4) for step in range(20)]

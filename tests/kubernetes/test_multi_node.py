@@ -89,7 +89,7 @@ def test_ranks_of_two_nodes_know_each_other_and_report_together(make: Callable[.
     shown = [trials.of_rank(ref, rank) for rank in range(4)]
     assert shown == [f"rank {rank} of 4 on node {rank // 2}\n" for rank in range(4)]
     assert trials.metrics(ref) == {"mean": 1.5}
-    wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=60)
+    wait_until(lambda: not trials.left(), "nothing of it in the cluster")
 
 
 @pytest.mark.long
@@ -154,7 +154,7 @@ def test_a_deleted_pod_of_a_trial_that_is_not_elastic_loses_the_trial(
     assert end.state in {TrialState.LOST, TrialState.PREEMPTED}
     assert end.reason
     assert trials.of_rank(ref, 0) == "begun\n"
-    wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=60)
+    wait_until(lambda: not trials.left(), "nothing of it in the cluster")
 
 
 @pytest.mark.parametrize("kind", of_kinds(KINDS, "TrainJob"))
@@ -165,7 +165,7 @@ def test_a_cancel_returns_when_all_objects_are_gone(make: Callable[..., MultiNod
     receipt = trials.backend.cancel(ref, 5.0)
     assert not receipt.pids_left
     assert trials.status(ref).state is TrialState.CANCELLED
-    wait_until(lambda: not trials.left(), "nothing of it in the cluster", within_s=30)
+    wait_until(lambda: not trials.left(), "nothing of it in the cluster")
 
 
 ELASTIC = """
@@ -208,6 +208,6 @@ def test_a_lost_worker_of_an_elastic_pytorchjob_comes_again(make: Callable[..., 
     first = trials.pods()[worker]["metadata"]["uid"]
     trials.store.delete(PODS, "default", worker, grace_s=0)
     wait_until(lambda: trials.pods().get(worker, {"metadata": {"uid": first}})["metadata"]["uid"] != first, "it again")
-    wait_until(lambda: trials.of_rank(ref, 0).count("begun 2") == 2, "both again", within_s=240)
+    wait_until(lambda: trials.of_rank(ref, 0).count("begun 2") == 2, "both again")
     trials.backend.put(ref, wire.STOP_FILE, b"")
     assert trials.finish(ref).state.is_final

@@ -45,7 +45,7 @@ def home(tmp_path: Path) -> Home:
 
 
 def end(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}")
     return backend.poll([ref])[0]
 
 
@@ -63,7 +63,7 @@ def test_what_keeps_a_trial_on_one_node_from_starting_is_told_meanwhile_and_ends
             assert words in status.reason, name
             limit = f"It did not start within {START_TIMEOUT_S:g} s (`start_timeout`): it "
             assert status.reason.startswith(limit) or name == "name", status.reason
-        wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
+        wait_until(lambda: not left(cluster), "objects that are deleted")
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_an_image_that_is_not_there_ends_a_trial_of_every_kind(cluster: Kubernet
         status = end(backend, ref)
         assert status.state is TrialState.FAILED, kind
         assert f"did not start within 2 s (`start_timeout`): {words}" in status.reason, kind
-    wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
+    wait_until(lambda: not left(cluster), "objects that are deleted")
 
 
 def test_a_quota_that_no_pod_fits_into_ends_a_trial_of_every_kind(
@@ -92,7 +92,7 @@ def test_a_quota_that_no_pod_fits_into_ends_a_trial_of_every_kind(
         status = end(backend, ref)
         assert status.state is TrialState.FAILED, kind
         assert words in status.reason, (kind, status.reason)
-    wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
+    wait_until(lambda: not left(cluster), "objects that are deleted")
 
 
 def test_a_namespace_that_forbids_its_pods_ends_a_trial(cluster: KubernetesLab, home: Home) -> None:
@@ -128,15 +128,15 @@ def test_a_trial_that_waits_for_room_that_others_use_waits_on(cluster: Kubernete
             backend.submit(trial_of(home, waits, number=number, resources=big), Placement(), {}) for number in (1, 2, 3)
         ]
         last = refs[-1]
-        wait_until(lambda: "too few free CPUs" in backend.poll([last])[0].reason, "a trial without room", within_s=60)
+        wait_until(lambda: "too few free CPUs" in backend.poll([last])[0].reason, "a trial without room")
         looks = [backend.poll([last])[0] for _ in range(3)]
         backend.cancel(refs[0], 1.0)
-        wait_until(lambda: backend.poll([last])[0].state is TrialState.RUNNING, "its turn", within_s=60)
+        wait_until(lambda: backend.poll([last])[0].state is TrialState.RUNNING, "its turn")
         assert not any(look.state.is_final for look in looks)
         for ref in refs[1:]:
             backend.cancel(ref, 1.0)
-    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "the end of all pods", within_s=60)
-    wait_until(lambda: not cluster.store.list(CONFIG_MAPS, "default")[0], "the end of the code", within_s=60)
+    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "the end of all pods")
+    wait_until(lambda: not cluster.store.list(CONFIG_MAPS, "default")[0], "the end of the code")
 
 
 def test_a_trial_whose_long_running_pod_can_never_start_ends_too(cluster: KubernetesLab, home: Home) -> None:
@@ -144,9 +144,9 @@ def test_a_trial_whose_long_running_pod_can_never_start_ends_too(cluster: Kubern
     with backend_on(cluster, home, start_timeout=1.0, reuse=1, image="nowhere/train:1") as backend:
         ref = backend.submit(trial_of(home, ""), Placement(), {})
         ends = lambda: backend.poll([ref])[0].state.is_final  # noqa: E731 - short
-        wait_until(ends, "its end", within_s=6)
+        wait_until(ends, "its end")
         assert "it waits for its image nowhere/train:1" in backend.poll([ref])[0].reason
-        wait_until(lambda: not left(cluster), "objects that are deleted", within_s=60)
+        wait_until(lambda: not left(cluster), "objects that are deleted")
 
 
 @pytest.mark.long
@@ -155,9 +155,9 @@ def test_a_pod_that_writes_to_the_storage_and_can_never_start_refuses_the_submit
 ) -> None:
     (tmp_path / "big.bin").write_bytes(os.urandom(1_500_000))
     storage = {"host_path": str(tmp_path)}
-    with backend_on(cluster, home, start_timeout=15.0, storage=storage, image="UPPER//x:1") as backend:
+    with backend_on(cluster, home, start_timeout=300.0, storage=storage, image="UPPER//x:1") as backend:
         trial = trial_of(home, "", data=data_of(home, tmp_path, big="big.bin"))
         began_s = time.monotonic()
         with pytest.raises(BackendError, match="UPPER//x:1"):
             backend.submit(trial, Placement(), {})
-        assert time.monotonic() - began_s < 10.0
+        assert time.monotonic() - began_s < 120.0

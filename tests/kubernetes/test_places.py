@@ -72,7 +72,7 @@ def run(backend: KubernetesBackend, trial: TrialSpec) -> tuple[JobStatus, str]:
 
 
 def ended(backend: KubernetesBackend, ref: JobRef) -> tuple[JobStatus, str]:
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}")
     texts = [backend.read([Cursor(ref, stream, 0)])[0].data.decode() for stream in (wire.STDOUT, wire.STDERR)]
     return backend.poll([ref])[0], "".join(texts)
 
@@ -312,7 +312,7 @@ def test_the_gpus_of_the_cluster_are_what_pods_leave_and_a_cluster_to_plan_for(
     with backend_on(cluster, home) as backend:
         assert cluster_of(backend.discover(), "lab").devices == 8
         backend.submit(waits, Placement(), {})
-        wait_until(lambda: busy(backend) == 3, "the GPUs that the trial takes", within_s=60)
+        wait_until(lambda: busy(backend) == 3, "the GPUs that the trial takes")
 
 
 def busy(backend: KubernetesBackend) -> int:

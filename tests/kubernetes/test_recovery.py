@@ -72,7 +72,7 @@ def read(backend: KubernetesBackend, ref: JobRef, stream: str = wire.STDOUT) -> 
 
 
 def finish(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
-    wait_until(lambda: status(backend, ref).state.is_final, f"the end of {ref.job_id}", within_s=60)
+    wait_until(lambda: status(backend, ref).state.is_final, f"the end of {ref.job_id}")
     return status(backend, ref)
 
 
@@ -83,7 +83,7 @@ def has_all(backend: KubernetesBackend, ref: JobRef) -> bool:
 
 
 def begun(backend: KubernetesBackend, ref: JobRef) -> None:
-    wait_until(lambda: read(backend, ref), f"output of {ref.job_id}", within_s=60)
+    wait_until(lambda: read(backend, ref), f"output of {ref.job_id}")
 
 
 @pytest.mark.long

@@ -41,7 +41,7 @@ def backend(cluster: KubernetesLab, home: Home) -> Iterator[KubernetesBackend]:
 
 
 def ended(backend: KubernetesBackend, ref: JobRef) -> tuple[TrialState, str]:
-    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}", within_s=60)
+    wait_until(lambda: backend.poll([ref])[0].state.is_final, f"the end of {ref.job_id}")
     status = backend.poll([ref])[0]
     return status.state, backend.read([Cursor(ref, wire.STDOUT, 0)])[0].data.decode() or status.reason
 
@@ -74,7 +74,7 @@ def test_a_trial_that_waits_gets_another_pod_while_the_first_one_runs_a_trial(
         for number in (1, 2):
             ref = backend.submit(trial_of(home, waits, number=number), Placement(), {})
             at = Cursor(ref, wire.STDOUT, 0)
-            wait_until(lambda at=at: backend.read([at])[0].data == b"begun\n", "its begin", within_s=30)
+            wait_until(lambda at=at: backend.read([at])[0].data == b"begun\n", "its begin")
     finally:
         backend.close()
 
@@ -84,7 +84,7 @@ def test_a_trial_in_a_long_running_pod_is_cancelled_and_the_pod_goes_on(home: Ho
     waits = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.05)"
     first = backend.submit(trial_of(home, waits, experiment_id="a"), Placement(), {})
     second = backend.submit(trial_of(home, "print('second')", experiment_id="b"), Placement(), {})
-    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin", within_s=60)
+    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin")
     assert "its turn" in backend.poll([second])[0].reason
     receipt = backend.cancel(first, 5.0)
     assert receipt.pids_left == ()
@@ -97,11 +97,11 @@ def test_another_manager_goes_on_with_a_trial_in_a_long_running_pod(
     code = "import time\nprint('begun', flush=True)\nwhile not should_stop(): time.sleep(0.05)\nprint('stopped')"
     first = backend.submit(trial_of(home, code, experiment_id="a"), Placement(), {})
     second = backend.submit(trial_of(home, "print('second')", experiment_id="b"), Placement(), {})
-    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin", within_s=60)
+    wait_until(lambda: b"begun" in backend.read([Cursor(first, wire.STDOUT, 0)])[0].data, "its begin")
     backend.close()
     other = make(cluster, home)
     try:
-        wait_until(lambda: other.poll([first])[0].state is TrialState.RUNNING, "the trial", within_s=60)
+        wait_until(lambda: other.poll([first])[0].state is TrialState.RUNNING, "the trial")
         other.put(first, wire.STOP_FILE, b"enough")
         assert ended(other, first) == (TrialState.EARLY_STOPPED, "begun\nstopped\n")
         assert ended(other, second) == (TrialState.SUCCEEDED, "second\n")
@@ -144,6 +144,6 @@ def test_a_trial_says_what_its_long_running_pod_waits_for(cluster: KubernetesLab
     backend = make(cluster, home, node_selector={"pool": "none"})
     try:
         ref = backend.submit(trial_of(home, "print(1)"), Placement(), {})
-        wait_until(lambda: "node" in backend.poll([ref])[0].reason, "the scheduler's reason", within_s=60)
+        wait_until(lambda: "node" in backend.poll([ref])[0].reason, "the scheduler's reason")
     finally:
         backend.close()

@@ -47,7 +47,7 @@ def end(process: subprocess.Popen[str]) -> None:
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
             pipe.close()
-    process.wait(timeout=30)
+    process.wait(timeout=240)
 
 
 def _enter_network(namespace: int) -> None:

@@ -51,7 +51,6 @@ BY_DEFAULT = (
 )
 ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
-pytestmark = pytest.mark.timeout(600)
 
 
 @pytest.fixture(scope="module")

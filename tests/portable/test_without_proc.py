@@ -33,7 +33,6 @@ def _can_hide_proc() -> bool:
     return tried.returncode == 0
 
 
-@pytest.mark.timeout(900)
 def test_trials_and_their_manager_read_nothing_below_proc(tmp_path: Path) -> None:
     if not _can_hide_proc():
         pytest.skip("hiding /proc needs root and unshare(1)")

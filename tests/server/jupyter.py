@@ -132,7 +132,7 @@ def end_manager(home: Home) -> None:
     with suppress(psutil.NoSuchProcess):  # it has ended meanwhile
         process = psutil.Process(status.pid)
         process.kill()
-        process.wait(60)
+        process.wait(240)
 
 
 def play_manager(home: Home) -> None:

@@ -139,7 +139,7 @@ def test_a_job_that_is_preempted_says_so(make: Make, home: Home, cluster: SlurmL
     for ref in refs:
         begun(backend, ref)
     cluster.run("sbatch", "--partition=urgent", "--cpus-per-task=8", "--output=/dev/null", "--wrap=sleep 1")
-    wait_until(lambda: any(status(backend, ref).state.is_final for ref in refs), "a preemption", within_s=60)
+    wait_until(lambda: any(status(backend, ref).state.is_final for ref in refs), "a preemption")
     found = [status(backend, ref) for ref in refs]
     ended = [one for one in found if one.state.is_final]
     assert [one.state for one in ended] == [TrialState.PREEMPTED]
@@ -166,7 +166,7 @@ def test_a_requeued_job_goes_on_from_its_checkpoint_and_no_line_is_lost_or_twice
         seen.add(status(backend, ref).state)
         return read(backend, ref).count(b"begun") == 2
 
-    wait_until(has_begun_again, "the second run", within_s=120)
+    wait_until(has_begun_again, "the second run")
     assert seen <= {TrialState.PREPARING, TrialState.RUNNING}
     backend.put(ref, wire.STOP_FILE, b"")
     assert end(backend, ref).state in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}
@@ -188,9 +188,9 @@ def test_while_the_controller_is_down_a_running_trial_is_in_doubt_and_never_lost
     cluster.run("scontrol", "update", f"jobid={number}", "comment=it-runs")
     wait_until(lambda: saved.exists() and b"it-runs" in saved.read_bytes(), "the saved state")
     cluster.kill("slurmctld")
-    wait_until(lambda: "does not answer" in status(backend, ref).doubt, "a doubt", within_s=60)
+    wait_until(lambda: "does not answer" in status(backend, ref).doubt, "a doubt")
     cluster.start_controller()
-    wait_until(lambda: not status(backend, ref).doubt, "an answer", within_s=60)
+    wait_until(lambda: not status(backend, ref).doubt, "an answer")
     assert status(backend, ref).state is TrialState.RUNNING
     backend.put(ref, wire.STOP_FILE, b"")
     assert end(backend, ref).state is TrialState.EARLY_STOPPED
@@ -336,7 +336,7 @@ def test_clean_ends_and_removes_what_no_experiment_needs_and_leaves_that_of_othe
     assert left.endswith(f" of {trial.experiment_id}")
     assert backend.remove_leftovers(()) == [left]
     assert list((shared / "batches").iterdir()) == []
-    wait_until(lambda: not cluster.run("squeue", "--noheader"), "the end of the job", within_s=60)
+    wait_until(lambda: not cluster.run("squeue", "--noheader"), "the end of the job")
     assert backend.leftovers(()) == []
 
 

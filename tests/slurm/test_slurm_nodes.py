@@ -114,7 +114,7 @@ def test_a_trial_whose_nodes_have_all_told_their_ends_does_not_wait_until_slurm_
     ref = backend.submit(trial_of(home, code, resources=TWO), Placement(), {})
     wait_until(lambda: backend.poll([ref]) and b"begun" in read(backend, ref, "stdout-3"), "rank 3")
     with cluster.stopped("n2"):  # so that its job completes for minutes
-        ended = wait_for_end(backend, ref, within_s=60.0)
+        ended = wait_for_end(backend, ref)
         assert "COMPLETING" in cluster.run("squeue", "--noheader", "-o", "%T")
     assert ended.state is TrialState.FAILED
     assert "Rank 3 failed: ValueError: third" in ended.reason
@@ -165,7 +165,7 @@ def test_a_stop_comes_to_plain_ranks_on_two_nodes_at_the_same_step(backend: Slur
         backend.poll([ref])
         return all(b"begun" in read(backend, ref, stream) for stream in streams)
 
-    wait_until(all_begun, "all ranks", within_s=60)
+    wait_until(all_begun, "all ranks")
     backend.put(ref, wire.STOP_FILE, b"Enough.")
     ended = end(backend, ref)
     assert (ended.state, ended.reason) == (TrialState.EARLY_STOPPED, "Enough.")

@@ -53,7 +53,7 @@ def read(backend: SlurmBackend, ref: JobRef) -> bytes:
 
 
 def begun(backend: SlurmBackend, ref: JobRef) -> None:
-    wait_until(lambda: status(backend, ref) and b"begun" in read(backend, ref), f"{ref.job_id} running", within_s=60)
+    wait_until(lambda: status(backend, ref) and b"begun" in read(backend, ref), f"{ref.job_id} running")
 
 
 def end(backend: SlurmBackend, ref: JobRef) -> JobStatus:

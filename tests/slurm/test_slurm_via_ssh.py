@@ -152,7 +152,7 @@ def test_a_cut_link_leaves_the_trial_alone_and_it_is_read_on(login: Login, tmp_p
     host.cut()
     wait_until(lambda: contract.status(backend, ref).unreachable, "a doubt")
     host.heal()
-    wait_until(lambda: not contract.status(backend, ref).doubt, "an answer", within_s=60)
+    wait_until(lambda: not contract.status(backend, ref).doubt, "an answer")
     receipt = backend.cancel(ref, 1.0)
     assert receipt.pids_left == ()
     assert contract.status(backend, ref).state is TrialState.CANCELLED

@@ -18,7 +18,7 @@ def nothing_runs_on(*hosts: LabHost) -> None:
     """Wait until no process of a trial, an agent or a receiver is on these hosts; whoever asks has closed its links."""
     for host in hosts:
         try:
-            wait_until(partial(_is_empty, host), f"the end of all processes on {host.name}", within_s=200.0)
+            wait_until(partial(_is_empty, host), f"the end of all processes on {host.name}")
         except AssertionError as error:
             raise AssertionError(f"{error}; there are: {_ours(host)}") from error
 

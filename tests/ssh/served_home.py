@@ -7,7 +7,6 @@ import secrets
 import signal
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain import manager
@@ -30,7 +29,7 @@ while not should_stop() and not os.path.exists({enough!r}):
     time.sleep(0.05)
 print(step)
 """
-until = partial(wait_until, within_s=120.0)
+until = wait_until
 
 
 class ServedHome:

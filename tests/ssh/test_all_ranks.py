@@ -61,12 +61,12 @@ def test_values_of_all_ranks_on_two_hosts_become_one_also_when_they_end_while_no
 def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(cluster: Cluster) -> None:
     ref = cluster.submit(REPORTS.format(first=0, last=20) + WAITS + REPORTS.format(first=20, last=40))
     cluster.begun(ref, 2)
-    wait_until(lambda: cluster.status(ref) and len(reduced(cluster, ref, "seen")) == 20, "the first half", within_s=60)
+    wait_until(lambda: cluster.status(ref) and len(reduced(cluster, ref, "seen")) == 20, "the first half")
     another_manager(cluster)
     cluster.lab.hosts[1].cut()
     wait_until(lambda: cluster.status(ref).unreachable, "the doubt")
     cluster.lab.hosts[1].heal()
-    wait_until(lambda: not cluster.status(ref).doubt, "the link", within_s=60)
+    wait_until(lambda: not cluster.status(ref).doubt, "the link")
     cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
     another_manager(cluster)
     assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
@@ -87,7 +87,7 @@ def test_a_killed_manager_stores_each_value_of_all_ranks_once(served: ServedHome
     spec = ExperimentSpec("exp", bundle, backends=(choice,), resources=Resources(nodes=2))
     served.store.add_experiment("e1", spec, time.time())
     served.begin()
-    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values", within_s=120)
+    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values")
     served.kill()
     served.begin()
     served.end()
@@ -165,25 +165,25 @@ def test_values_and_a_stop_arrive_on_all_hosts_while_no_manager_is_there(served:
     spec = ExperimentSpec("exp", bundle, backends=(served.lab(("h1", "h2")),), resources=Resources(nodes=2))
     served.store.add_experiment("e1", spec, time.time())
     served.begin()
-    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values", within_s=120)
+    wait_until(lambda: len(served.store.points("e1")) >= 10, "the first values")
     served.kill()
     stored = len(served.store.points("e1"))
     job = f".autotrain/jobs/{home_identity(served.home)}/e1-1-1"
     folders = [next(host.home().glob(f"{job}@*")) for host in lab.hosts[:2]]
     token = json.loads((folders[0] / wire.CONTROL / "endpoint").read_text())[-1].encode()
     metrics = folders[0] / wire.METRICS
-    wait_until(lambda: metrics.read_text().count('{"loss": 0.5}') > stored + 10, "values with no manager", within_s=60)
+    wait_until(lambda: metrics.read_text().count('{"loss": 0.5}') > stored + 10, "values with no manager")
     (folders[1] / wire.STOP_FILE).write_text("Enough.")  # the manager was killed before it told the other host
     lab.hosts[1].give(f"{lab.hosts[1].files.home(lab.hosts[1].user)}/.autotrain/jobs")
     ends = [folder / wire.STATUS_FILE for folder in folders]
-    wait_until(lambda: all("EARLY_STOPPED" in end.read_text() for end in ends), "the ends with no manager", within_s=60)
+    wait_until(lambda: all("EARLY_STOPPED" in end.read_text() for end in ends), "the ends with no manager")
     said = [(folders[0] / wire.STDOUT).read_text(), (folders[1] / f"{wire.STDOUT}-1").read_text()]
     assert said[0] == said[1]
     count = int(said[0].split()[-1])
     assert metrics.read_text().count('{"loss": 0.5}') == count
     assert '"n"' not in metrics.read_text()
     served.begin()
-    wait_until(lambda: served.store.experiment("e1").state.is_final, "the end", within_s=120)
+    wait_until(lambda: served.store.experiment("e1").state.is_final, "the end")
     kept = [path for folder in (served.home.root, *folders) for path in folder.rglob("*") if path.is_file()]
     assert not [path for path in kept if token in path.read_bytes()]
     assert served.states() == [TrialState.EARLY_STOPPED]
@@ -193,7 +193,7 @@ def test_values_and_a_stop_arrive_on_all_hosts_while_no_manager_is_there(served:
 def test_a_link_between_the_hosts_that_is_cut_for_a_while_loses_nothing(cluster: Cluster) -> None:
     first, second, _ = cluster.lab.hosts
     ref = cluster.submit(STOPS)
-    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "the first values", within_s=60)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "the first values")
     first.run("ip", "route", "add", "blackhole", second.address)
     try:
         wait_until(lambda: '"loss":1.0' in cluster.text(ref, "metrics-1"), "the other host goes on")
@@ -204,7 +204,7 @@ def test_a_link_between_the_hosts_that_is_cut_for_a_while_loses_nothing(cluster:
         assert cluster.status(ref).state is TrialState.RUNNING
     finally:
         first.run("ip", "route", "del", "blackhole", second.address)
-    wait_until(lambda: len(reduced(cluster, ref, "loss")) > before + 100, "the values", within_s=90)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > before + 100, "the values")
     cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
     assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
     steps = [step for step, value in reduced(cluster, ref, "loss") if value == 0.5]
@@ -218,10 +218,10 @@ def test_hosts_that_do_not_reach_each_other_say_so(cluster: Cluster) -> None:
     first.run("ip", "route", "add", "blackhole", second.address)
     try:
         ref = cluster.submit(STOPS)
-        wait_until(lambda: "waits for the other nodes: " in cluster.status(ref).reason, "the words", within_s=90)
+        wait_until(lambda: "waits for the other nodes: " in cluster.status(ref).reason, "the words")
         assert cluster.status(ref).state is TrialState.PREPARING
         assert "nodes of the trial have come" in cluster.status(ref).reason
     finally:
         first.run("ip", "route", "del", "blackhole", second.address)
-    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "values once they do", within_s=60)
+    wait_until(lambda: len(reduced(cluster, ref, "loss")) > 5, "values once they do")
     cluster.backend.cancel(ref, 0.0)

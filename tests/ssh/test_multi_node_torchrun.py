@@ -57,13 +57,12 @@ def test_agents_on_two_hosts_make_one_group(cluster: Cluster) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_an_elastic_trial_goes_on_without_a_lost_host_and_with_it_when_it_is_back(cluster: Cluster) -> None:
     ref = cluster.submit(STEPS.format(steps=400, pause_s=0.2), launcher="torchrun", elastic=True)
-    wait_until(lambda: '"size":2.0' in cluster.text(ref, wire.METRICS), "two hosts", within_s=90)
+    wait_until(lambda: '"size":2.0' in cluster.text(ref, wire.METRICS), "two hosts")
     cluster.lab.hosts[1].stop()
     before = len(cluster.text(ref, wire.METRICS))
-    wait_until(lambda: '"size":1.0' in cluster.text(ref, wire.METRICS)[before:], "the smaller group", within_s=120)
+    wait_until(lambda: '"size":1.0' in cluster.text(ref, wire.METRICS)[before:], "the smaller group")
     assert "goes on without h2, from which there is no answer" in cluster.status(ref).reason
     assert cluster.backend.sizes(ref, wire.CHECKPOINTS)
     cluster.lab.hosts[1].reboot()

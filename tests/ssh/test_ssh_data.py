@@ -234,7 +234,7 @@ def test_a_cut_while_data_is_sent_costs_only_the_rest(
         begin(backend, home, tmp_path)
     host.heal()
     assert list((workdir / "data" / "blobs").glob("*.part-*"))
-    wait_until(lambda: backend.probe().usable, "the link", within_s=60)
+    wait_until(lambda: backend.probe().usable, "the link")
     run(backend, home, tmp_path, "train.bin", number=2)
 
 

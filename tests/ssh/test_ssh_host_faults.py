@@ -132,7 +132,7 @@ def test_a_cut_in_the_middle_of_a_cancel_loses_only_its_receipt(make: LabBackend
     host.run("touch", f"{trial_there}/control/enough")  # the trial ends by itself, within the grace
     host.heal()
     wait_until(lambda: not supervisors(host), "the end there")
-    wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
+    wait_until(lambda: not status(backend, ref).doubt, "the link")
     assert end(backend, ref).state is TrialState.CANCELLED
     assert backend.cancel(ref, 0.0).pids_left == ()
     is_whole(backend, ref)
@@ -164,7 +164,7 @@ def test_a_host_that_is_gone_for_good_stays_a_doubt_and_refuses_new_trials_at_on
     assert status(backend, ref).state is TrialState.PREPARING  # a doubt proves no end, so nothing is lost or run twice
     host.heal()  # only to look: the trial went on there, and nothing else runs
     assert len(supervisors(host)) == 1
-    wait_until(lambda: not status(backend, ref).doubt, "the link", within_s=60)
+    wait_until(lambda: not status(backend, ref).doubt, "the link")
     backend.put(ref, "control/enough", b"")
     assert end(backend, ref).state is TrialState.SUCCEEDED
     is_whole(backend, ref)

@@ -58,7 +58,7 @@ def test_a_job_begins_with_one_replica_and_its_succeeded_pods_are_deleted_at_onc
     assert variables(pod)["ADAPTDL_NUM_REPLICAS"] == "1"
     assert variables(pod)["NVIDIA_VISIBLE_DEVICES"] == "none"
     process = cluster.access.exec(pod, "main", ["touch", "/dev/shm/end"], stdin=0, stdout=1, stderr=2)
-    assert process.wait(60) == 0
+    assert process.wait(240) == 0
     wait_for_phase(cluster, "Succeeded")
     wait_until(lambda: not pods(cluster), "no pods")
 

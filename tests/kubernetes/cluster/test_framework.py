@@ -58,7 +58,7 @@ def test_a_framework_runs_its_tasks_and_completes_when_all_have(cluster: Kuberne
     for name in ("f-worker-0", "f-worker-1"):
         pod = objects.wait_for_phase(cluster, name, "Running")
         process = cluster.access.exec(pod, "main", ["touch", "/dev/shm/end"], stdin=0, stdout=1, stderr=2)
-        assert process.wait(60) == 0
+        assert process.wait(240) == 0
     assert pod["metadata"]["ownerReferences"][0]["kind"] == "ConfigMap"
     names = {entry["name"] for entry in pod["spec"]["containers"][0]["env"]}
     assert {"FC_FRAMEWORK_NAME", "FC_TASKROLE_NAME", "FC_TASK_INDEX", "FC_FRAMEWORK_ATTEMPT_ID", "FC_POD_UID"} <= names

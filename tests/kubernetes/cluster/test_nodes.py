@@ -189,7 +189,7 @@ def test_nothing_is_left_when_the_process_of_the_cluster_is_killed(tmp_path: Pat
     assert process.stdout.readline() == "running\n"
     wait_until(lambda: len(_sleepers(seconds)) == 2, "the processes of its pod")
     os.kill(process.pid, signal.SIGKILL)
-    process.wait(timeout=30)
+    process.wait(timeout=240)
     process.stdin.close()
     process.stdout.close()
     wait_until(lambda: not _sleepers(seconds), "no process")

@@ -90,7 +90,7 @@ class RuntimeProcess:
     def end(self) -> None:
         """End the node and all that runs on it."""
         self._process.kill()
-        self._process.wait(timeout=30)
+        self._process.wait(timeout=240)
         self._reader.join(timeout=30)
         with self._sending:
             for pipe in (self._process.stdin, self._process.stdout):
