@@ -146,7 +146,8 @@ def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) 
 
 
 _LAYOUT = """async () => {
-    const answer = await fetch('/lab/api/workspaces/default');
+    const [, name] = location.pathname.match(/workspaces\\/([^/]+)/) ?? [null, 'default'];
+    const answer = await fetch(`/lab/api/workspaces/${name}`);
     const { data } = await answer.json();
     return JSON.stringify(data['layout-restorer:data'] ?? {});
 }"""

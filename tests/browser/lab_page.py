@@ -52,13 +52,13 @@ def empty_page(browser: Any, server: Server, width: int = 1180, height: int = 10
     """A page of JupyterLab with nothing open."""
     server.forget_preferences()
     with new_page(browser, width, height) as page:
-        open_empty(page, server)
+        open_empty(page, server, "/workspaces/another")  # that of the shared page may be saved meanwhile
         yield page
 
 
-def open_empty(page: Any, server: Server) -> None:
+def open_empty(page: Any, server: Server, workspace: str = "") -> None:
     """Load JupyterLab with nothing open."""
-    page.goto(f"{server.url}/lab?token={server.token}&reset")
+    page.goto(f"{server.url}/lab{workspace}?token={server.token}&reset")
     page.wait_for_selector(".jp-LauncherCard")
     page.evaluate("() => { window.isOfTests = true; }")
 
