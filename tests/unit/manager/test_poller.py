@@ -16,6 +16,7 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.manager.jobs import metrics_stream as streams
 from jupyter_autotrain.manager.jobs.metrics_stream import MetricsStream
+from tests.matrices import long_besides
 
 REF = JobRef("local", "e-1-1")
 MOST = 4 << 20
@@ -57,8 +58,8 @@ def line(step, width=0):
     return json.dumps(["m", step, 1.0, values]).encode() + b"\n"
 
 
-@pytest.mark.parametrize("before", [0, 1 << 20, MOST - 100, MOST])
-@pytest.mark.parametrize("width", [0, 60_000, 200_000])
+@pytest.mark.parametrize("before", long_besides([0, MOST], [0, 1 << 20, MOST - 100, MOST]))
+@pytest.mark.parametrize("width", long_besides([0, 200_000], [0, 60_000, 200_000]))
 def test_a_report_of_any_width_is_kept_wherever_a_read_ends(before, width):
     head = json.dumps(["n", 1.0, "info", "x" * before]).encode()[: before - 1] + b"\n" if before else b""
     file = File(head + line(1, width) + line(2))
