@@ -10,6 +10,7 @@ Run: python benchmarks/predicted_steps.py [MODEL ...]
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import statistics
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 import torch
@@ -125,35 +127,41 @@ def measure(model: str, ranks: int, plans: dict[str, Plan], folder: Path) -> dic
 
 
 def run_rank(model: str, asked: Path) -> None:
-    """Run every plan on this rank; rank 0 writes the median step of the slowest rank."""
-    measured: dict[str, float] = {}
-    for name, written in json.loads(asked.read_text()).items():
-        measured[name] = run_plan(model, Plan.from_json(written))
+    """Run every plan on this rank, step by step in turn; rank 0 writes the least seconds of a step of each.
+
+    What else the machine does then disturbs all plans alike, and the least step least of all.
+    """
+    plans = {name: Plan.from_json(written) for name, written in json.loads(asked.read_text()).items()}
+    running = {name: steps_of(model, made) for name, made in plans.items()}
+    took: dict[str, list[float]] = {name: [] for name in plans}
+    for _ in range(WARM_STEPS + STEPS):
+        for name, steps in running.items():
+            took[name].append(next(steps))
+    measured = {name: min(seconds[WARM_STEPS:]) for name, seconds in took.items()}
     if os.environ["RANK"] == "0":
         asked.with_suffix(".measured").write_text(json.dumps(measured))
+    running.clear()  # models use the group
+    gc.collect()
     torch.distributed.destroy_process_group()  # else its threads may end the process with an error
 
 
-def run_plan(model: str, made: Plan) -> float:
-    """Return the median seconds of a step, of the slowest rank."""
+def steps_of(model: str, made: Plan) -> Iterator[float]:
+    """Train with a plan; yield the seconds of each step, of the slowest rank."""
     torch.manual_seed(0)
     net = MODELS[model]()
     batches = [batch_of(model)] * (WARM_STEPS + STEPS)
     net, optimizer, loader = made.apply(net, torch.optim.AdamW(net.parameters(), lr=1e-3), batches)
-    steps_s = []
-    began_s = time.perf_counter()
-    for batch in loader:
-        optimizer.zero_grad()
-        net(**batch).loss.backward() if model != "mlp" else net(**batch).backward()
-        optimizer.step()
-        ended_s = time.perf_counter()
-        steps_s.append(ended_s - began_s)
-        began_s = ended_s
-    parts = len(steps_s) // len(batches)  # the microbatches of a step are yielded one by one
-    whole_s = [sum(steps_s[at : at + parts]) for at in range(0, len(steps_s), parts)]
-    slowest = torch.tensor(statistics.median(whole_s[WARM_STEPS:]))
-    torch.distributed.all_reduce(slowest, op=torch.distributed.ReduceOp.MAX)
-    return float(slowest)
+    parts = iter(loader)
+    for _ in batches:
+        torch.distributed.barrier()
+        began_s = time.perf_counter()
+        for batch in islice(parts, made.solution.decision.microbatches):
+            optimizer.zero_grad()
+            net(**batch).loss.backward() if model != "mlp" else net(**batch).backward()
+            optimizer.step()
+        slowest = torch.tensor(time.perf_counter() - began_s)
+        torch.distributed.all_reduce(slowest, op=torch.distributed.ReduceOp.MAX)
+        yield float(slowest)
 
 
 def spearman(rows: list[Row]) -> float:

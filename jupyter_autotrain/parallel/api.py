@@ -16,7 +16,7 @@ from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.measurement import ENOUGH, Accuracy, accuracy, find_measurements
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
-from jupyter_autotrain.parallel.calibrate.calibration import find_machine, for_graph
+from jupyter_autotrain.parallel.calibrate.calibration import find_machine, for_graph, weighed
 from jupyter_autotrain.parallel.cost.model import Settings
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
@@ -99,11 +99,14 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
             graph with a cycle.
         MissingExtraError: torch is not installed and `model` is no graph.
     """
-    machine, settings = _machine(cluster)
+    calibrated = find_machine(cluster) if isinstance(cluster, str) else None
+    machine = calibrated.cluster if calibrated else _machine(cluster)
     plan_mode = _member(Mode, mode, "mode")
     solver = _member(Method, search, "search")
     limits = SearchLimits(None if memory_limit is None else memory_of(memory_limit), time_limit_s, proof_s)
     traced, trace_s = _traced(model, example_inputs, loss_fn)
+    if calibrated:
+        traced = weighed(traced, calibrated.constants)
     graph, _ = retry_on_interrupt(lambda: prepare(traced))
     pinned = _pins(pins, traced, graph, machine)
     if pinned != Pins() and plan_mode is Mode.AUTO_PARALLEL:
@@ -115,21 +118,17 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     kinds = {device.name for device, _ in machine.kinds}
     known = accuracy(find_measurements(kinds), graph.name)
     share = _error(kinds, known) if simplicity is None else simplicity
-    priced = settings and for_graph(settings, graph)
-    parts = (plan_mode, solver, limits, pinned, searched, priced or Settings())
+    priced = for_graph(calibrated.settings, graph) if calibrated else Settings()
+    parts = (plan_mode, solver, limits, pinned, searched, priced)
     request = SearchRequest(*parts, simplicity=_checked_share(share), execute=execute)
     with progress_on(sys.stdout) as tell:
         solution = solve(graph, machine, request, tell=tell)
     return Plan.of(request, solution, trace_s, known)
 
 
-def _machine(cluster: str | JsonObject | ClusterSpec) -> tuple[ClusterSpec, Settings | None]:
-    """Return the devices, and the constants that were measured on them; None where none were."""
-    calibrated = find_machine(cluster) if isinstance(cluster, str) else None
-    if calibrated:
-        return calibrated.cluster, calibrated.settings
+def _machine(cluster: str | JsonObject | ClusterSpec) -> ClusterSpec:
     named = find_named(cluster) if isinstance(cluster, str) else None
-    return named or ClusterSpec.parse(cluster), None
+    return named or ClusterSpec.parse(cluster)
 
 
 def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | None) -> tuple[OpGraph, float]:  # noqa: ANN401 - see `plan`

@@ -15,6 +15,7 @@ from jupyter_autotrain.parallel.cost.model import CostModel
 from jupyter_autotrain.parallel.cost.pipeline import pipeline_s
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
+from jupyter_autotrain.parallel.cost.states import Assumptions
 from jupyter_autotrain.parallel.graph.builder import Builder
 from jupyter_autotrain.parallel.graph.prepare import fold
 from tests.example_graphs import gpt, linear, mlp
@@ -66,7 +67,7 @@ def test_two_levels_beat_one_flat_ring_over_the_slow_one():
 
 
 def test_redistribution_follows_the_words_of_dtensor():
-    table = Redistribution((axis(level("ring")),))
+    table = Redistribution((axis(level("ring")),), Assumptions())
     rows = np.array([[0], [1], [REPLICATE], [PARTIAL]])
     seconds = table.seconds(Layouts.of(rows), Layouts.of(rows[:3]), 8e9)
     ring = axis(level("ring"))
@@ -79,7 +80,7 @@ def test_redistribution_follows_the_words_of_dtensor():
 
 def test_a_gather_over_two_axes_costs_at_least_the_whole_tensor_once():
     axes = axes_of(MeshSpec(("a", "b"), (2, 4)), level("switch"))
-    both = Redistribution(axes).seconds(
+    both = Redistribution(axes, Assumptions()).seconds(
         Layouts.of(np.array([[0, 0]])), Layouts.of(np.array([[REPLICATE, REPLICATE]])), 8e9
     )
     assert 7.0 <= float(both[0, 0]) <= 8.1

@@ -17,6 +17,7 @@ from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.cost.collectives import axes_of
 from jupyter_autotrain.parallel.cost.layout import Layouts, as_placements
 from jupyter_autotrain.parallel.cost.redistribution import Redistribution
+from jupyter_autotrain.parallel.cost.states import Assumptions
 from jupyter_autotrain.parallel.graph.graph import TensorKind
 from jupyter_autotrain.parallel.plan import Activity, Plan
 from jupyter_autotrain.parallel.plan.traffic import collectives
@@ -173,7 +174,7 @@ def test_bytes_of_collectives_are_what_the_cost_model_prices():
             continue
         lies = np.array([source])
         wanted = np.array([target])
-        seconds = Redistribution(axes).seconds(Layouts.of(lies), Layouts.of(wanted), n)[0, 0]
+        seconds = Redistribution(axes, Assumptions()).seconds(Layouts.of(lies), Layouts.of(wanted), n)[0, 0]
         found = collectives(as_placements(lies[0]), as_placements(wanted[0]), n, mesh.shape)
         assert sum(one.sent_bytes for one in found) == pytest.approx(seconds * 1e9)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
@@ -9,7 +11,7 @@ from torch.distributed.tensor import DTensor
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply import interpreter
 from jupyter_autotrain.parallel.apply.clipping import local
-from jupyter_autotrain.parallel.apply.recipe import ModuleRecipe, Recipe, TensorRecipe, WeightSplit
+from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, Recipe, TensorRecipe, WeightSplit
 from jupyter_autotrain.parallel.plan import Plan
 from tests.parallel import training
 
@@ -107,6 +109,27 @@ def dropped_out():
     recipe = Recipe(4, tensor=TensorRecipe(2, modules))
     interpreter.apply(recipe, net, torch.optim.SGD(net.parameters(), lr=0.1), [])
     return (nn.functional.dropout(torch.ones(64)) == 0).tolist()
+
+
+def rows_after_rows():
+    """How far output and gradients are from those of one process, where products leave features split."""
+    torch.manual_seed(0)
+    net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(3)))
+    alone = copy.deepcopy(net)
+    split = Layout.FEATURES
+    modules = (
+        ModuleRecipe("0", WeightSplit.COLUMNS, leaves=split),
+        ModuleRecipe("1", WeightSplit.ROWS, comes=split, reads=split, leaves=split),
+        ModuleRecipe("2", WeightSplit.ROWS, comes=split, reads=split),
+    )
+    interpreter.apply(Recipe(2, tensor=TensorRecipe(2, modules)), net, torch.optim.SGD(net.parameters(), lr=0.1), [])
+    x = torch.ones(4, 8)
+    off = [net(x) - alone(x)]
+    net(x).square().sum().backward()
+    alone(x).square().sum().backward()
+    for name, weight in alone.named_parameters():
+        off.append(training.whole(net.get_parameter(name).grad) - weight.grad)
+    return float(max(each.abs().max() for each in off))
 
 
 class Doubling(nn.Module):

@@ -112,6 +112,10 @@ def test_ranks_that_share_layers_drop_out_alike_and_groups_of_them_otherwise(ran
     assert a != c
 
 
+def test_a_product_of_rows_may_leave_its_features_split(ranks):
+    assert max(ranks.run(2, sharing.rows_after_rows)) < 1e-5
+
+
 @pytest.mark.parametrize(
     ("what", "found", "action"),
     [

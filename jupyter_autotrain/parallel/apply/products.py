@@ -80,22 +80,20 @@ def _multiplied(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, x: torch.Te
     if recipe.split is WeightSplit.ROWS:
         x = moved(x, mesh, recipe.comes, recipe.reads)
         made = moved(nn.functional.linear(x, weight), mesh, Layout.TERMS, recipe.leaves)
-        bias = module.bias
-        if bias is None:
-            return made
-        return made + (summed(bias, mesh) if recipe.leaves is Layout.POSITIONS else bias)
+        bias = _bias_of(module, recipe.leaves, mesh)
+        return made if bias is None else made + bias
     x = moved(x, mesh, recipe.comes, recipe.reads, gradient=None if recipe.is_gathered else Layout.TERMS)
-    made = nn.functional.linear(x, weight, _columns_of(module.bias, recipe, mesh))
+    made = nn.functional.linear(x, weight, _bias_of(module, Layout.FEATURES, mesh, recipe.parts))
     return moved(made, mesh, Layout.FEATURES, recipe.leaves)
 
 
-def _columns_of(bias: torch.Tensor | None, recipe: ModuleRecipe, mesh: DeviceMesh) -> torch.Tensor | None:
-    """Return the part of a whole bias that meets this rank's columns."""
-    if bias is None:
-        return None
-    rank = mesh.get_local_rank()
-    parts = summed(bias, mesh).view(recipe.parts, mesh.size(), -1)
-    return parts[:, rank].flatten()
+def _bias_of(module: Any, leaves: Layout, mesh: DeviceMesh, parts: int = 1) -> torch.Tensor | None:  # noqa: ANN401 - a linear module
+    """Return the part of a module's whole bias that meets what this rank has of a product."""
+    bias: torch.Tensor | None = module.bias
+    if bias is None or leaves is Layout.WHOLE:
+        return bias
+    bias = summed(bias, mesh)
+    return bias if leaves is Layout.POSITIONS else bias.view(parts, mesh.size(), -1)[:, mesh.get_local_rank()].flatten()
 
 
 def _embedded(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, ids: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - an embedding

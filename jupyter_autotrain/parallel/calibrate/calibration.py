@@ -18,9 +18,9 @@ from jupyter_autotrain.parallel.calibrate.fitting import Constants, Fit, Sample
 from jupyter_autotrain.parallel.cost.model import Settings
 from jupyter_autotrain.parallel.cost.roofline import Efficiency, Roofline
 from jupyter_autotrain.parallel.cost.states import Assumptions
-from jupyter_autotrain.parallel.graph.graph import OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import Family, Op, OpGraph, TensorKind
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 HOST_BYTES_PER_S: Final = 16e9  # of a GPU's link to the host, which is not measured: PCIe 3
 BUCKETS: Final = 2  # into which DDP puts a model's gradients at least: the first is a small one
 HEADS: Final = ("ranks", "32 bits", "16 bits", "memory", "link", "latency", "off by")
@@ -29,10 +29,11 @@ _COUNTED: Final = re.compile(r"^\s*(?P<count>\d+)\s*[x*]\s*(?P<place>\S+)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """Devices to plan for, and the constants of the cost model on them."""
+    """Devices to plan for, the constants of the cost model on them, and those that its kernels were fitted to."""
 
     cluster: ClusterSpec
     settings: Settings
+    constants: Constants
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ class Calibration:
                 "Ranks share cores, memory and links, so that more of them are slower.",
                 f"Measure with more: %autotrain calibrate --backend {self.place} --workers {count}",
             )
-        return Machine(self._cluster(enough[0], count), _settings(self.device, enough[0]))
+        return Machine(self._cluster(enough[0], count), _settings(self.device, enough[0]), enough[0])
 
     def _cluster(self, constants: Constants, count: int) -> ClusterSpec:
         device = replace(
@@ -169,6 +170,34 @@ def for_graph(settings: Settings, graph: OpGraph) -> Settings:
     )
 
 
+def weighed(graph: OpGraph, constants: Constants) -> OpGraph:
+    """Return a traced model's graph in which a slow kernel moves as many bytes as others move in its time.
+
+    The graph of an earlier plan is so already.
+    """
+    if any(op.members for op in graph.ops):
+        return graph
+    return replace(graph, ops=tuple(_weighed(graph, op, constants) for op in graph.ops))
+
+
+def _weighed(graph: OpGraph, op: Op, constants: Constants) -> Op:
+    rate = constants.memory_bytes_per_s
+    forward = op.bytes_forward
+    backward = op.bytes_backward
+    if op.family is Family.ATTENTION:
+        width = graph.tensors[op.inputs[0].tensor].shape[-1]
+        scores = op.flops_forward / 4 / width
+        forward_s, backward_s = constants.scores[op.unfused_extra_bytes > 0]
+        forward += scores * forward_s * rate
+        backward += scores * backward_s * rate
+    elif op.kind in constants.kernels and op.outputs:
+        elements = graph.tensors[op.outputs[0].tensor].numel
+        forward_s, backward_s = constants.kernels[op.kind]
+        forward = max(forward, elements * forward_s * rate)
+        backward = max(backward, elements * backward_s * rate) if backward else 0.0
+    return replace(op, bytes_forward=forward, bytes_backward=backward)
+
+
 def _row(one: Constants) -> tuple[str, ...]:
     link = ("-", "-")
     if one.ranks > 1:
@@ -203,4 +232,12 @@ def _settings(facts: Mapping[str, Any], constants: Constants) -> Settings:
         update=constants.update,
         update_launch_s=constants.update_launch_s,
     )
-    return Settings(efficiency, Assumptions(overlap_slowdown=constants.overlap_slowdown))
+    assumptions = Assumptions(
+        overlap_slowdown=constants.overlap_slowdown,
+        scatter=constants.scatter,
+        sharing=constants.sharing,
+        replicating=constants.replicating,
+        moving=constants.moving,
+        shared_update_s=constants.shared_update_s,
+    )
+    return Settings(efficiency, assumptions)

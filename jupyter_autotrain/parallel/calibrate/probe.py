@@ -1,35 +1,47 @@
 """Measurements of a place, as the script of a trial that runs there: it needs torch, and nothing of this package.
 
 For each number of ranks, as many work at the same time while the others wait, so that what they share (cores, memory,
-links) is measured as plans meet it. A call is timed in batches that are longer than a time slice of the system, so that
-ranks that share a core are seen to. A figure is the median of the batches, and the mean over the ranks. The samples go
-to a JSON file in the trial's folder; `fitting` makes constants of them.
+links) is measured as plans meet it. A call is timed in batches, which all ranks begin together. Where ranks share a
+core, a batch is longer than a time slice of the system. A figure is the mean over the ranks, of the batch in which that
+is least: other programs only ever add to it. The samples go to a JSON file in the trial's folder; `fitting` makes
+constants of them.
 """
 
 from __future__ import annotations
 
-import json
-import math
 import os
-import statistics
 import time
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import distributed, nn
 
 SAMPLES_FILE = "measured.json"
-BATCH_S = 0.02  # longer than a time slice
+BATCH_S = 0.001
+SHARED_BATCH_S = 0.02  # longer than a time slice
 BUDGET_S = 0.08  # of a figure
 LEAST_BATCHES = 3
 MOST_S = 15.0  # of all figures of a number of ranks; on a busy machine later ones are measured once
 LONGEST_S = 0.04  # of one call, after which no larger size is measured
-LINK_BYTES = (4e3, 256e3, 2e6, 8e6)
 Sample = dict[str, Any]
 Call = Callable[[], object]
+Kernel = Callable[[torch.Tensor], torch.Tensor]
+KERNELS: dict[str, Kernel] = {
+    "native_dropout": partial(nn.functional.dropout, p=0.1),
+    "tanh": torch.tanh,
+    "gelu": nn.functional.gelu,
+    "silu": nn.functional.silu,
+    "sigmoid": torch.sigmoid,
+    "exp": torch.exp,
+    "_softmax": partial(torch.softmax, dim=-1),
+    "_log_softmax": partial(torch.log_softmax, dim=-1),
+    "native_layer_norm": partial(nn.functional.layer_norm, normalized_shape=(512,)),
+    "rms_norm": lambda x: x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6),
+    "clone": lambda x: x.view(-1, 64, 8, 64).transpose(1, 2).contiguous(),
+}
+"""Op of a traced model, as `graph.Op.kind` names it → what runs it."""
 
 
 class Prober:
@@ -39,12 +51,14 @@ class Prober:
         ranks: How many work.
         group: Their process group; None for one.
         device: That of this rank.
+        cpus: CPUs that all ranks share.
     """
 
-    def __init__(self, ranks: int, group: Any, device: torch.device) -> None:  # noqa: ANN401 - torch's own class is not public
+    def __init__(self, ranks: int, group: Any, device: torch.device, cpus: float) -> None:  # noqa: ANN401 - torch's own class is not public
         self.ranks = ranks
         self.group = group
         self.device = device
+        self.batch_s = SHARED_BATCH_S if device.type == "cpu" and ranks > cpus else BATCH_S
         self.samples: list[Sample] = []
         self.ends_s = time.monotonic() + MOST_S
 
@@ -54,11 +68,9 @@ class Prober:
             self.products(dtype)
         self.attention()
         self.streams()
+        self.kernels()
         self.update()
         self.launches()
-        if self.ranks > 1:
-            self.collectives()
-            self.overlap()
         return self.samples
 
     def products(self, dtype: torch.dtype) -> None:
@@ -73,36 +85,42 @@ class Prober:
                 return
 
     def attention(self) -> None:
-        """Measure attention of rising length, with four heads of 64."""
-        for length in (64, 128, 256, 512, 1024, 2048, 4096):
-            q = self.random(4, 4, length, 64)
-            work = {"flops": 4.0 * 16 * length * length * 64, "bytes": 4 * q.numel() * 4, "elements": q.numel()}
-            call = partial(nn.functional.scaled_dot_product_attention, q, q, q)
-            if self.add("attention", call, dtype="float32", **work) > LONGEST_S:
+        """Measure attention of rising length, with heads of 32 and of 64, with dropout and without."""
+        for length, width in ((64, 64), (128, 32), (256, 64), (512, 32), (1024, 64), (2048, 64), (4096, 64)):
+            q = self.random(4, 4, length, width).requires_grad_()
+            scores = 16 * length * length
+            work = {"flops": 4.0 * scores * width, "elements": scores}
+            for dropout in (0.0, 0.1):
+                call = partial(nn.functional.scaled_dot_product_attention, q, q, q, dropout_p=dropout)
+                longest_s = self.add_both("attention", call, q, dropout=dropout, **work)
+            if longest_s > LONGEST_S:
                 return
 
     def streams(self) -> None:
-        """Measure kernels that move bytes rather than compute: each reads and writes."""
-        for numel in (1 << 18, 1 << 21):
+        """Measure kernels that only move bytes."""
+        for numel in (1 << 17, 1 << 19, 1 << 21):
             x = self.random(numel // 512, 512)
             out = torch.empty_like(x)
-            kernels = {
-                "add": (3, partial(torch.add, x, x, out=out)),
-                "gelu": (2, partial(nn.functional.gelu, x)),
-                "softmax": (2, partial(torch.softmax, x, -1)),
-                "norm": (2, partial(nn.functional.layer_norm, x, (512,))),
-            }
-            for name, (touched, call) in kernels.items():
-                self.add("stream", call, bytes=touched * 4 * numel, kernel=name)
+            self.add("stream", partial(torch.add, x, x, out=out), bytes=3 * 4 * numel)
+            self.add("stream", partial(torch.mul, x, 0.5, out=out), bytes=2 * 4 * numel)
+
+    def kernels(self) -> None:
+        """Measure kernels that may take longer than their bytes do."""
+        x = self.random(1024, 512).requires_grad_()
+        for op, kernel in KERNELS.items():
+            self.add_both("kernel", partial(kernel, x), x, op=op, elements=x.numel())
 
     def update(self) -> None:
         """Measure a step of Adam on 32-bit weights, and on many small ones."""
         for count, numel in ((1, 1 << 21), (4, 1 << 19), (50, 64)):
-            weights = [nn.Parameter(self.random(numel)) for _ in range(count)]
-            for weight in weights:
-                weight.grad = self.random(numel)
-            optimizer = torch.optim.AdamW(weights)
-            self.add("update", optimizer.step, weights=count, elements=count * numel)
+            self.add_update([nn.Parameter(self.random(numel)) for _ in range(count)], count * numel)
+
+    def add_update(self, weights: list[nn.Parameter], elements: int, *, shared: bool = False) -> None:
+        """Measure a step of Adam on weights, of which this rank has so many elements."""
+        for weight in weights:
+            weight.grad = torch.ones_like(weight)
+        optimizer = torch.optim.AdamW(weights)
+        self.add("update", optimizer.step, weights=len(weights), elements=elements, shared=shared)
 
     def launches(self) -> None:
         """Measure a chain of kernels with no work, forward and backward."""
@@ -117,58 +135,36 @@ class Prober:
 
         self.add("launch", chain, kernels=3 * links)
 
-    def collectives(self) -> None:
-        """Measure what ranks exchange, by bytes of the whole tensor."""
-        for size in LINK_BYTES:
-            numel = int(size / 4 / self.ranks) * self.ranks
-            whole = self.random(numel)
-            part = self.random(numel // self.ranks)
-            calls = {
-                "all_reduce": partial(distributed.all_reduce, whole, group=self.group),
-                "all_gather": partial(distributed.all_gather_into_tensor, whole, part, group=self.group),
-                "reduce_scatter": partial(distributed.reduce_scatter_tensor, part, whole, group=self.group),
-            }
-            for name, call in calls.items():
-                self.add(name, call, bytes=numel * 4)
-
-    def overlap(self) -> None:
-        """Measure an all-reduce behind matrix products, beside each of them alone."""
-        a = self.random(512, 512)
-        sent = self.random(1 << 20)
-
-        def work() -> None:
-            for _ in range(10):
-                a @ a
-
-        def both() -> None:
-            waited = distributed.all_reduce(sent, group=self.group, async_op=True)
-            work()
-            waited.wait()
-
-        self.add("overlap", both, part="both")
-        self.add("overlap", work, part="compute")
-        self.add("overlap", partial(distributed.all_reduce, sent, group=self.group), part="communication")
-
     def add(self, kind: str, call: Call, **facts: object) -> float:
         """Measure a call and keep its sample; return its seconds, the same on all ranks that work."""
         call()
-        once_s = self.mean(_seconds(call, 2, self.device))
-        calls = max(1, round(BATCH_S / once_s))
+        (once_s,) = self.mean([_seconds(call, 2, self.device)])
+        calls = max(1, round(self.batch_s / once_s))
         batches = max(LEAST_BATCHES, round(BUDGET_S / (calls * once_s)))
-        if self.mean(float(time.monotonic() > self.ends_s)):
-            batches = 1
-        times = [_seconds(call, calls, self.device) for _ in range(batches)]
-        seconds = self.mean(statistics.median(times))
+        (late,) = self.mean([float(time.monotonic() > self.ends_s)])
+        times = []
+        for _ in range(1 if late else batches):
+            if self.ranks > 1:
+                distributed.barrier(group=self.group)
+            times.append(_seconds(call, calls, self.device))
+        seconds = min(self.mean(times))
         self.samples.append({"kind": kind, "ranks": self.ranks, "seconds": seconds, **facts})
         return seconds
 
-    def mean(self, value: float) -> float:
-        """Return the mean over the ranks that work."""
+    def add_both(self, kind: str, call: Callable[[], torch.Tensor], x: torch.Tensor, **facts: object) -> float:
+        """Measure a call, and the gradient of its input; return the seconds of the longer one."""
+        made = call()
+        back = partial(torch.autograd.grad, made, x, torch.ones_like(made), retain_graph=True)
+        forward_s = self.add(kind, call, side="forward", **facts)
+        return max(forward_s, self.add(kind, back, side="backward", **facts))
+
+    def mean(self, values: list[float]) -> list[float]:
+        """Return the means over the ranks that work."""
         if self.ranks == 1:
-            return value
-        total = torch.tensor([value], dtype=torch.float64)
+            return values
+        total = torch.tensor(values, dtype=torch.float64)
         distributed.all_reduce(total, group=self.group)
-        return float(total.item()) / self.ranks
+        return (total / self.ranks).tolist()
 
     def random(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
         """Return random numbers on this rank's device."""
@@ -204,43 +200,3 @@ def device_facts(device: torch.device, cpus: float) -> Sample:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         facts = {"name": "CPU", "memory_bytes": total, "multiprocessors": 1}
     return {**facts, "type": device.type, "cpus": cpus, "torch": torch.__version__}
-
-
-def counts(ranks: int) -> list[int]:
-    """Return the numbers of ranks that are measured: powers of two, and all."""
-    return sorted({1 << power for power in range(ranks.bit_length())} | {ranks})
-
-
-def main(cpus: float) -> None:
-    """Measure with 1, 2, 4 ... ranks up to all of the trial; rank 0 writes the samples.
-
-    Args:
-        cpus: CPUs of the trial, which its ranks share.
-    """
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    device = torch.device("cpu")
-    if torch.cuda.is_available():
-        device = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
-        torch.cuda.set_device(device)
-    if ranks > 1:
-        distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-    samples = measured(ranks, device, cpus)
-    if not ranks > 1 or distributed.get_rank() == 0:
-        found = {"device": device_facts(device, cpus), "samples": samples}
-        Path(SAMPLES_FILE).write_text(json.dumps(found), encoding="utf-8")
-    if ranks > 1:
-        distributed.destroy_process_group()
-
-
-def measured(ranks: int, device: torch.device, cpus: float) -> list[Sample]:
-    """Return the samples of all numbers of ranks; this one works where it is among the first of them."""
-    samples: list[Sample] = []
-    rank = distributed.get_rank() if ranks > 1 else 0
-    for count in counts(ranks):
-        group = distributed.new_group(list(range(count))) if ranks > 1 else None
-        torch.set_num_threads(max(1, math.ceil(cpus / count)))
-        if rank < count:
-            samples += Prober(count, group, device).all()
-        if ranks > 1:
-            distributed.barrier()
-    return samples

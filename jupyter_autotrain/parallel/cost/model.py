@@ -85,7 +85,7 @@ class CostModel:
         roofline = Roofline(self.device or self.cluster.device, self.settings.efficiency)
         states = StatePricer(axes, roofline, assumptions, self.settings.state_shardings)
         ops = OpPricer(self.graph, analysis, axes, self.microbatches, roofline, states, self.tables.shard_counts)
-        redistribution = Redistribution(axes, self.tables.redistribution_s)
+        redistribution = Redistribution(axes, assumptions, self.tables.redistribution_s)
         self.axes = axes
         self.graph_analysis = analysis
         self.roofline = roofline

@@ -29,15 +29,19 @@ from jupyter_autotrain.parallel.cost.layout import (
     shard_counts,
 )
 from jupyter_autotrain.parallel.cost.ops import OpPricer, OpTable
+from jupyter_autotrain.parallel.cost.states import Assumptions
 from jupyter_autotrain.parallel.graph.graph import Op, Operand
 
 
 class Redistribution:
     """Times on one mesh, of tensors that lie along its axes."""
 
-    def __init__(self, axes: tuple[Axis, ...], seconds: dict[float, Floats] | None = None) -> None:
+    def __init__(
+        self, axes: tuple[Axis, ...], assumptions: Assumptions, seconds: dict[float, Floats] | None = None
+    ) -> None:
         """On these axes; `seconds` is where times are kept by size, see `table_cache.ModelTables`."""
         self._axes = axes
+        self._assumptions = assumptions
         self._seconds = {} if seconds is None else seconds
 
     def seconds(self, source: Layouts, target: Layouts, size_bytes: float) -> Floats:
@@ -62,10 +66,17 @@ class Redistribution:
                 at = transition.where(now[:, index], goal[:, index])
                 if transition.cost:
                     together = held[:, at] * axis.size if transition.from_split else held[:, at]
-                    seconds[:, at] += transition.cost(axis, together)
+                    seconds[:, at] += self._cost_s(transition, axis, together)
                 if transition.held:
                     held[:, at] *= transition.held(axis.size)
         return seconds
+
+    def _cost_s(self, transition: _Transition, axis: Axis, together: Floats) -> Floats:
+        if axis.size == 1 or transition.cost is None:
+            return np.zeros_like(together)
+        moving = self._assumptions.moving
+        factor = self._assumptions.scatter if transition.is_scatter else 1.0
+        return factor * transition.cost(axis, together) + moving.start_s + moving.s_per_byte * together
 
 
 # What may happen along one axis, as codes before and after: nothing, to a whole tensor or to a slice; or a transition.
@@ -112,6 +123,11 @@ class _Transition:
     after: int
     cost: Callable[[Axis, Floats], Floats] | None = None
     held: Callable[[int], float] | None = None
+
+    @property
+    def is_scatter(self) -> bool:
+        """True for a reduce-scatter."""
+        return self.before == PARTIAL and self.after >= 0
 
     @property
     def from_split(self) -> bool:

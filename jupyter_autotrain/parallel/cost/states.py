@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from jupyter_autotrain.parallel.arrays import Floats, Ints
-from jupyter_autotrain.parallel.cost.collectives import Axis, amortised_s
+from jupyter_autotrain.parallel.cost.collectives import AlphaBeta, Axis, amortised_s
 from jupyter_autotrain.parallel.cost.layout import PARTIAL, REPLICATE, shard_counts
 from jupyter_autotrain.parallel.cost.memory import Optimizer, ZeroLevel
 from jupyter_autotrain.parallel.cost.roofline import Roofline
 
+FREE = AlphaBeta(0.0, 0.0)
 HYBRID_ROW = len(ZeroLevel)  # of hybrid sharding, behind the ZeRO levels
 
 
@@ -57,6 +58,11 @@ class Assumptions:
         gather_bytes: Parameters that ranks gather at a time where they share them out, and gradients that they scatter
             [bytes]: those of a layer, which share one latency.
         gathered_blocks: Blocks whose gathered parameters live at once under ZeRO-3: one in use, one prefetched.
+        scatter: Time of a reduce-scatter over that of an all-gather of as many bytes [1]; gloo reduces all of it.
+        sharing: What gathering or scattering parameters takes beside the collective, which copies them in and out.
+        replicating: What all-reducing gradients takes beside the collective, likewise.
+        moving: What changing the layout of an activation takes beside the collective, likewise.
+        shared_update_s: What updating one parameter takes more where ranks have parts of it [s].
     """
 
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -65,6 +71,11 @@ class Assumptions:
     bucket_bytes: float = 25 * 2**20
     gather_bytes: float = 25 * 2**20
     gathered_blocks: int = 2
+    scatter: float = 1.0
+    sharing: AlphaBeta = FREE
+    replicating: AlphaBeta = FREE
+    moving: AlphaBeta = FREE
+    shared_update_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +170,7 @@ class StatePricer:
         zero = [HYBRID_ROW if sharding.inner else int(sharding.zero) for sharding in self.state_shardings]
         micro, step, kept, gradient, elements = (level[zero] for level in self._levels(stacked))
         state = elements * stacked.state_bytes
-        update = self.roofline.update_s(elements * stacked.traffic)
+        update = self.roofline.update_s(elements * stacked.traffic) + self._part_update_s(stacked.gradient)
         host = np.array([state_sharding.offload for state_sharding in self.state_shardings])[:, None]
         if host.any():
             update = np.where(host, self._host_update_s(elements, stacked.item_bytes, stacked.traffic), update)
@@ -235,9 +246,7 @@ class StatePricer:
         """
         held = stacked.whole_bytes / shard_counts(stacked.gradient, self.axes)
         shared = held / self._replicas(stacked.gradient)
-        reduces_s, moves_s = self._over_replicas(stacked.gradient, np.stack([held * stacked.wide, held]))
-        reduce_s = reduces_s[0]
-        (scatter_s, gather_s) = moves_s
+        reduce_s, scatter_s, gather_s = self._over_replicas(stacked.gradient, held * stacked.wide, held)
         scatter = self.exposed(scatter_s, stacked.backward_s)
         gather = self.exposed(gather_s, stacked.forward_s)
         both = self.exposed(gather_s + scatter_s, stacked.backward_s)
@@ -268,8 +277,8 @@ class StatePricer:
         inside = np.where(places == innermost[:, None], stacked.gradient, REPLICATE)
         outside = np.where(places == innermost[:, None], REPLICATE, stacked.gradient)
         shared = held / self._replicas(inside)
-        _, (scatter_s, gather_s) = self._over_replicas(inside, np.stack([held * stacked.wide, held]))
-        (reduce_s,), _ = self._over_replicas(outside, np.stack([shared * stacked.wide]))
+        _, scatter_s, gather_s = self._over_replicas(inside, held * stacked.wide, held)
+        reduce_s, _, _ = self._over_replicas(outside, shared * stacked.wide, shared)
         gather = self.exposed(gather_s, stacked.forward_s)
         both = self.exposed(gather_s + scatter_s, stacked.backward_s)
         step = self.exposed(reduce_s, stacked.backward_s)
@@ -281,20 +290,33 @@ class StatePricer:
             count = np.where(gradient[:, index] == PARTIAL, count * axis.size, count)
         return count
 
-    def _over_replicas(self, gradient: Ints, held: Floats) -> tuple[Floats, Floats]:
-        """All-reduce, and gather or scatter, of `held` bytes over the axes with replicas, inner axes first."""
-        one_by_one = np.zeros_like(held)
-        move_s = np.zeros_like(held)
-        left = held
+    def _over_replicas(self, gradient: Ints, wide: Floats, held: Floats) -> tuple[Floats, Floats, Floats]:
+        """All-reduce and scatter of `wide` bytes, gather of `held` bytes, over axes with replicas, inner ones first."""
+        assumptions = self.assumptions
+        whole = np.stack([wide, held])
+        one_by_one, around_reduce, moves, around_moves = (np.zeros_like(whole) for _ in range(4))
+        left = whole
         for index in range(len(self.axes) - 1, -1, -1):
             axis = self.axes[index]
             shared = gradient[:, index] == PARTIAL
             if not shared.any():
                 continue
-            one_by_one += np.where(shared, amortised_s(axis.reduce, held, self.assumptions.bucket_bytes), 0.0)
-            move_s += np.where(shared, amortised_s(axis.gather, left, self.assumptions.gather_bytes), 0.0)
+            one_by_one += np.where(shared, amortised_s(axis.reduce, whole, assumptions.bucket_bytes), 0.0)
+            around_reduce += np.where(
+                shared, amortised_s((assumptions.replicating,), whole, assumptions.bucket_bytes), 0.0
+            )
+            moves += np.where(shared, amortised_s(axis.gather, left, assumptions.gather_bytes), 0.0)
+            around_moves += np.where(shared, amortised_s((assumptions.sharing,), left, assumptions.gather_bytes), 0.0)
             left = np.where(shared, left / axis.size, left)
-        return np.minimum(one_by_one, 2 * move_s), move_s
+        reduce_s = np.minimum(one_by_one, 2 * moves) + around_reduce
+        return reduce_s[0], moves[0] * assumptions.scatter + around_moves[0], moves[1] + around_moves[1]
+
+    def _part_update_s(self, gradient: Ints) -> Floats:
+        """(state shardings, strategies) of what the update takes more where a rank has a part of a parameter."""
+        split = (gradient >= 0).any(axis=1)
+        replicated = (gradient == PARTIAL).any(axis=1)
+        shares = np.array([sharding.zero > ZeroLevel.NONE for sharding in self.state_shardings])[:, None]
+        return np.where(split | (shares & replicated), self.assumptions.shared_update_s, 0.0)
 
     def _traffic(self, weight: OpParameter) -> float:
         """Bytes per element: gradient read for the norm and the update, then zeroed; states read and written.

@@ -47,6 +47,23 @@ def test_a_trial_at_the_place_makes_a_machine_that_plan_knows_by_name(home, monk
     assert type(made).from_json(made.to_json()).cost == made.cost
 
 
+@pytest.mark.timeout(300)
+def test_what_ranks_of_this_machine_measure_makes_constants(home, monkeypatch):
+    pytest.importorskip("torch")
+    once = (
+        calibrating.probe_source()
+        .replace("MOST_S = 15.0", "MOST_S = 0.0")
+        .replace("LONGEST_S = 0.04", "LONGEST_S = 0.0")
+    )
+    monkeypatch.setattr(calibrating, "probe_source", lambda: once)
+    found = calibrating.calibrate("local", workers=2, home=home, say=str)
+    assert [one.ranks for one in found.constants] == [1, 2]
+    for one in found.constants:
+        assert {"native_dropout", "gelu", "_softmax"} <= one.kernels.keys()
+        assert min(one.matrix32_flops_per_s, one.memory_bytes_per_s, one.update) > 0
+    assert found.constants[1].link_bytes_per_s + found.constants[1].latency_s > 0
+
+
 def test_a_measurement_that_fails_is_told_with_its_reason(home, monkeypatch):
     monkeypatch.setattr(calibrating, "probe_source", lambda: "def main(cpus):\n    raise ValueError('no torch here')\n")
     with pytest.raises(AutotrainError, match=r"is FAILED: .*no torch here"):

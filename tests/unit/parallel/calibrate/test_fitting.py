@@ -8,7 +8,7 @@ import random
 import pytest
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.calibrate.calibration import Calibration, counted, for_graph
+from jupyter_autotrain.parallel.calibrate.calibration import Calibration, counted, for_graph, weighed
 from jupyter_autotrain.parallel.calibrate.fitting import ADAM_BYTES
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from tests.example_graphs import gpt
@@ -23,6 +23,12 @@ UPDATE = 0.4
 UPDATE_LAUNCH_S = 5e-5
 ATTENTION = 0.5
 SLOWDOWN = 0.3
+SCATTER = 2.0
+START_S = 1e-3
+COPY_S = 1e-9
+PARTED_S = 3e-4
+GELU = (7e-9, 1e-9)
+SCORE_S = 2e-8
 
 
 def samples(ranks, noise=0.0, seed=0):
@@ -36,21 +42,42 @@ def samples(ranks, noise=0.0, seed=0):
     for flops in (1e6, 1e7, 1e8, 1e9):
         for dtype, rate in (("float32", RATE32), ("bfloat16", RATE16)):
             found.append(sample("matmul", flops / rate + LAUNCH_S, dtype=dtype, flops=flops, elements=1000))
-        found.append(sample("attention", flops / RATE32 / ATTENTION + LAUNCH_S, flops=flops))
+        found += attention(sample, flops)
         found.append(sample("stream", flops / MEMORY + LAUNCH_S, bytes=flops))
     for weights, elements in ((1, 1e6), (4, 1e6), (50, 1e3)):
         update_s = ADAM_BYTES * elements / MEMORY / UPDATE + weights * UPDATE_LAUNCH_S
-        found.append(sample("update", update_s, weights=weights, elements=elements))
+        found.append(sample("update", update_s, weights=weights, elements=elements, shared=False))
+    for side, s_per_element in zip(("forward", "backward"), GELU, strict=True):
+        seconds = 1e6 * s_per_element + LAUNCH_S
+        found.append(sample("kernel", seconds, op="gelu", side=side, elements=1e6))
     return found + (exchanged(sample, ranks) if ranks > 1 else [])
 
 
+def attention(sample, flops):
+    """With 64 features, and a time of each score that dropout adds."""
+    for side, factor in (("forward", 1.0), ("backward", 2.5)):
+        for dropout in (0.0, 0.1):
+            seconds = factor * flops / RATE32 / ATTENTION + LAUNCH_S + flops / 256 * (SCORE_S if dropout else 0.0)
+            yield sample("attention", seconds, flops=flops, elements=flops / 256, side=side, dropout=dropout)
+
+
 def exchanged(sample, ranks):
-    share = (ranks - 1) / ranks
+    def gather_s(size):
+        return math.log2(ranks) * LATENCY_S + (ranks - 1) / ranks * size / LINK
+
     found = []
-    for kind, rounds in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
-        for size in (1e4, 1e6, 1e7):
-            seconds = rounds * (math.log2(ranks) * LATENCY_S + share * size / LINK)
-            found.append(sample(kind, seconds, bytes=size))
+    for kind, gathers in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", SCATTER)):
+        found += [sample(kind, gathers * gather_s(size), bytes=size) for size in (1e4, 1e6, 1e7)]
+    for size in (1e4, 1e6, 1e7):
+        beside_s = START_S + size * COPY_S
+        layer = {"layers": 1, "bytes": size}
+        found.append(sample("spread", 1e-3, how="whole", **layer))
+        found.append(sample("spread", 1e-3 + 2 * gather_s(size) + beside_s, how="replicated", **layer))
+        found.append(sample("spread", 1e-3 + (1 + SCATTER) * gather_s(size) + 2 * beside_s, how="shared", **layer))
+        found.append(sample("spread", 1e-3 + (2 + SCATTER) * gather_s(size) + 3 * beside_s, how="reshared", **layer))
+        found.append(sample("moved", 2 * gather_s(size) + beside_s, bytes=size))
+    parted_s = ADAM_BYTES * 1e3 / MEMORY / UPDATE + 10 * (UPDATE_LAUNCH_S + PARTED_S)
+    found.append(sample("update", parted_s, weights=10, elements=1e3, shared=True))
     for part, seconds in (("compute", 1.0), ("communication", 0.5), ("both", 1.0 + 0.5 * SLOWDOWN)):
         found.append(sample("overlap", seconds, part=part))
     return found
@@ -72,6 +99,8 @@ EXPECTED = {
     "link_bytes_per_s": LINK,
     "latency_s": LATENCY_S,
     "overlap_slowdown": SLOWDOWN,
+    "scatter": SCATTER,
+    "shared_update_s": PARTED_S,
 }
 
 
@@ -82,6 +111,27 @@ def test_known_constants_are_found_again(noise, off):
         assert {name: getattr(constants, name) for name in within} == within
         assert constants.overlap_slowdown == pytest.approx(SLOWDOWN, abs=max(1e-6, 4 * noise))
         assert constants.error <= max(1e-6, noise)
+
+
+def test_what_surrounds_collectives_and_what_slow_kernels_take_is_found_again():
+    for constants in calibration().constants[1:]:
+        for beside in (constants.sharing, constants.replicating, constants.moving):
+            assert (beside.start_s, beside.s_per_byte) == (pytest.approx(START_S), pytest.approx(COPY_S))
+        assert constants.kernels == {"gelu": pytest.approx(GELU)}
+        without, dropped = constants.scores
+        assert without == pytest.approx((0.0, 0.0), abs=1e-10)
+        assert dropped == pytest.approx((SCORE_S, SCORE_S), rel=0.01)
+
+
+def test_a_slow_kernel_counts_as_many_bytes_as_are_moved_in_its_time():
+    graph = gpt(batch=8, width=64, layers=2, heads=4, sequence=32, vocabulary=128)
+    constants = calibration().constants[1]
+    for op, heavier in zip(graph.ops, weighed(graph, constants).ops, strict=True):
+        elements = graph.tensors[op.outputs[0].tensor].numel
+        expected = op.bytes_forward
+        if op.kind == "gelu":
+            expected = elements * GELU[0] * MEMORY
+        assert heavier.bytes_forward == pytest.approx(expected)
 
 
 def test_a_sample_that_another_program_disturbed_does_not_move_the_rate():
