@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden dist clean
+.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden docs dist clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -80,6 +80,9 @@ bench: $(VENV)/.test $(VENV)/.peer  ## figures against peers and limits, appende
 golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
 	$(BIN)/python -m pytest tests/unit -k golden --golden-update
 
+docs: $(VENV)/.docs  ## the documentation site, in site/: warnings are errors, links are checked, nothing is fetched
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 dist:  ## build sdist and wheel, and run the quickstart with the wheel alone
 	PYTHON=$(PYTHON) .ci/dist
 
@@ -100,6 +103,10 @@ $(VENV)/.demo: $(VENV)/.venv $(SOURCES)
 
 $(VENV)/.test: $(VENV)/.demo
 	$(PIP) --editable '.[test]'
+	touch $@
+
+$(VENV)/.docs: $(VENV)/.demo
+	$(PIP) --editable '.[docs]'
 	touch $@
 
 # Peers to measure against, apart from everything of ours and from each other.

@@ -1,7 +1,7 @@
-"""How many kinds of choices of a plan execute, from the table of choices; README's row is made of it.
+"""How many kinds of choices of a plan execute, from the table of choices; the comparison's row is made of it.
 
 Run: python benchmarks/strategies.py          prints the row and the names
-     python benchmarks/strategies.py --write  writes the row into README.md
+     python benchmarks/strategies.py --write  writes the row into docs/help/comparison.md
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from jupyter_autotrain.parallel.choices import CHOICES, Support
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "help" / "comparison.md"
 ROW = re.compile(r"^\| strategies execute \|.*$", re.MULTILINE)
 
 
@@ -26,7 +26,7 @@ def names() -> dict[Support, list[str]]:
 
 
 def row() -> str:
-    """Return README's row."""
+    """Return the row of the comparison."""
     found = names()
     counts = ", ".join(f"{len(found[support])} {support}" for support in Support)
     return f"| strategies execute | of {len(CHOICES)} kinds of choices: {counts} | - | - | - | - |"
@@ -34,7 +34,7 @@ def row() -> str:
 
 def main() -> None:
     if "--write" in sys.argv:
-        README.write_text(ROW.sub(row(), README.read_text(encoding="utf-8")), encoding="utf-8")
+        PAGE.write_text(ROW.sub(row(), PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     print(row())
     for support, kinds in names().items():
         print(f"{support}: {', '.join(kinds)}")

@@ -38,6 +38,7 @@ class TestABackendWhoseTrialDirectoriesLieElsewhere(BackendContract):
         return CopyingBackend(Profile("there", "copying", {"root": there}), context)
 
 
+# --8<-- [start:cron]
 class TestAFolderThatACronJobEmpties(BackendContract):
     """The example of a backend that somebody else writes, with a cron job that comes often."""
 
@@ -60,3 +61,6 @@ class TestAFolderThatACronJobEmpties(BackendContract):
     def make(self, context: BackendContext) -> Backend:
         folder = str(context.home.root.parent / "waiting")
         return CronBackend(Profile("cron", "cron", {"folder": folder}), context)
+
+
+# --8<-- [end:cron]

@@ -36,7 +36,9 @@ def test_loading_the_extension_loads_no_numerical_library() -> None:
 
 
 def test_the_public_names_are_the_documented_ones() -> None:
-    documented = re.findall(r"^\| `at\.(\w+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    documented = re.findall(
+        r"^\| `at\.(\w+)", (ROOT / "docs" / "reference" / "python.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert sorted(documented) == sorted(jupyter_autotrain.__all__)
     assert len(jupyter_autotrain.__all__) <= 15
 

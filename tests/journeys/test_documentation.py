@@ -1,0 +1,153 @@
+"""The cells, commands and settings of the site and the README are read; those that need no other place are run."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import shlex
+import textwrap
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from IPython.core.inputtransformer2 import TransformerManager
+from ruamel.yaml import YAML
+
+from jupyter_autotrain import backends, header
+from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.header.backend_models import profiles_schema
+from jupyter_autotrain.verbs.grammar import grammar
+
+ROOT = Path(__file__).parents[2]
+FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+RUN = ("start/first-cell",)
+RUN_LONG = (
+    *("start/what-happens", "places/local", "moving/nni", "moving/ray-tune", "moving/submitit"),
+    *("guides/search", "guides/data", "guides/capture", "guides/checkpoints", "guides/results", "guides/multi-node"),
+    *("guides/planning", "guides/running-a-split", "guides/sessions", "guides/federated"),
+)
+NNI_FILE = """\
+experimentName: imported
+searchSpace: {lr: {_type: choice, _value: [0.1, 0.2]}}
+trialCommand: python train.py
+trialConcurrency: 1
+maxTrialNumber: 2
+tuner: {name: TPE, classArgs: {optimize_mode: maximize}}
+trainingService: {platform: local}
+"""
+
+
+def blocks(path: Path, *languages: str) -> list[str]:
+    """The fenced blocks of a page in some languages; what a page includes stands in its own file."""
+    found = FENCE.findall(path.read_text(encoding="utf-8"))
+    return [textwrap.dedent(text) for _, language, text in found if language in languages and "--8<--" not in text]
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def commands(path: Path) -> list[list[str]]:
+    """The verbs that a page calls, in notebooks and in shells, by their words."""
+    text = "\n".join(blocks(path, "python", "shell"))
+    lines = re.findall(r"^(?:%autotrain|jupyter autotrain) (.*)$", text, re.MULTILINE)
+    return [shlex.split(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> header.HeaderContext:
+    """A folder with the places that the pages name."""
+    config = tmp_path_factory.mktemp("config")
+    profiles = "lab: {type: ssh, hosts: [gpu1]}\ncluster: {type: slurm}\npods: {type: kubernetes}\n"
+    (config / "numbers.txt").write_text("1\n")
+    (config / "backends.yaml").write_text(profiles)
+    environ = {"JUPYTER_CONFIG_DIR": str(config)}
+    return header.HeaderContext(config, environ, backends.type_names(), backends.header_schema())
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_the_cells_of_a_page_have_headers_without_faults_and_are_python(
+    path: Path, context: header.HeaderContext
+) -> None:
+    for block in blocks(path, "python"):
+        if not block.startswith("%%autotrain"):
+            ast.parse(TransformerManager().transform_cell(block))
+        elif "--session" not in block.partition("\n")[0]:
+            first, _, body = block.partition("\n")
+            parsed = header.parse_cell(first.removeprefix("%%autotrain"), body, context)
+            ast.parse(parsed.code)
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if commands(path)], ids=name_of)
+def test_the_commands_of_a_page_are_in_the_grammar(path: Path) -> None:
+    verbs = grammar()
+    for name, *words in commands(path):
+        try:
+            verbs[name].parse_intermixed_args(words)
+        except AutotrainError as error:
+            pytest.fail(f"{name} {words}: {error}")
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "yaml", "toml")], ids=name_of)
+def test_the_settings_of_a_page_are_valid(path: Path, context: header.HeaderContext) -> None:
+    for text in blocks(path, "toml"):
+        assert tomllib.loads(text)
+    for text in blocks(path, "yaml"):
+        settings = YAML(typ="safe").load(text)
+        known = {"$defs": {}, **profiles_schema(tuple(backends.options_models().items()))}
+        jsonschema.validate(settings.pop("backends", {}), known)
+        header.parse_cell("", f"{json.dumps(settings)}\n---\n", context)
+
+
+def test_the_words_that_troubleshooting_quotes_are_those_of_the_errors() -> None:
+    page = (ROOT / "docs" / "help" / "troubleshooting.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE)
+    files = [*(ROOT / "jupyter_autotrain").rglob("*.py"), ROOT / "hatch_build.py"]
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    assert len(quoted) > 15
+    assert [words for words in quoted if words not in source] == []
+
+
+def test_every_page_that_is_run_exists_and_has_cells() -> None:
+    assert all(blocks(ROOT / "docs" / f"{page}.md", "python") for page in (*RUN, *RUN_LONG))
+
+
+def run_page(notebook, page: str) -> None:
+    """Run all cells of a page from top to bottom; each experiment is waited for."""
+    Path("numbers.txt").write_text("1\n2\n3\n")
+    Path("config.yml").write_text(NNI_FILE)
+    Path("train.py").write_text("import nni\nnni.report_final_result(nni.get_next_parameter()['lr'])\n")
+    for block in blocks(ROOT / "docs" / f"{page}.md", "python"):
+        first, newline, body = block.partition("\n")
+        if first.startswith("%%autotrain") and not re.search(r"--(check|session)", first):
+            first += " --wait"
+        result, shown = notebook.run(first + newline + body)
+        assert result.success, f"{block}\n{shown}"
+        value = notebook.shell.user_ns.get("_")
+        if first.endswith("--wait"):
+            assert value.state == "SUCCEEDED", f"{block}\n{shown}"
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_a_page_runs_from_top_to_bottom(notebook, page: str) -> None:
+    run_page(notebook, page)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("page", RUN_LONG)
+def test_all_pages_that_need_no_other_place_run_from_top_to_bottom(notebook, page: str) -> None:
+    run_page(notebook, page)
+
+
+def tuner_suite() -> type:
+    """The suite that the page about tuners ends with, of the tuner that it shows."""
+    names: dict[str, type] = {}
+    page = ROOT / "docs" / "extending" / "tuner.md"
+    exec("\n".join(blocks(page, "python")), names)
+    return names["TestNearTheBest"]
+
+
+TestTheTunerOfThePage = tuner_suite()
