@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.sizes import format_bytes
@@ -17,6 +17,9 @@ from jupyter_autotrain.core.objective import ranked
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.agent.ranks.federated.weights import Weights
 
 
 def trial_or_best(store: Store, record: ExperimentRecord, number: int | None) -> TrialRecord:
@@ -172,14 +175,17 @@ class ExperimentFiles:
         found = self.outputs(record, written_only=written_only)
         return outputs.copy(self.directory(trial), Path(directory), found, overwrite=overwrite)
 
-    def global_weights(self) -> Mapping[str, object]:
+    def global_weights(self) -> Weights:
         """Return the newest global model of a federated training: NumPy arrays by name.
 
         Raises:
             AutotrainError: There is none.
         """
-        from jupyter_autotrain.agent.ranks.federated import weights  # noqa: PLC0415 - NumPy is slow to import
+        from jupyter_autotrain.agent.ranks.federated import flower, weights  # noqa: PLC0415 - NumPy is slow to import
 
+        by_flower = self.home.trial(self.id, 1, self.store.trial(self.id, 1).attempt) / flower.GLOBAL_FILE
+        if by_flower.exists():
+            return weights.load(str(by_flower), weights.digest(str(by_flower)))
         files = self.home.federated(self.id).glob("global-*.npz")
         rounds = [int(file.stem.partition("-")[2]) for file in files]
         if not rounds:

@@ -114,8 +114,8 @@ class Draft:
         """
         spec = self.header.to_spec(bundle=self.captured.bundle, name=self.name, environ=self.environ)
         spec = tuners.prepared(spec)
-        if spec.federated is not None:
-            check_packages(spec.federated)
+        if training := spec.federated or spec.flower:
+            check_packages(training, by_flower=spec.flower is not None)
         return with_requirements(replace(spec, origin=self.origin), self.cwd)
 
 

@@ -67,6 +67,7 @@ class FederatedSpec:
         trim: Of trimmed_mean: the share of the largest, and of the smallest, values that is left out.
         malicious: Of krum: how many clients may lie.
         most_norm: An update is refused whose norm is larger than the median of all by this factor.
+        superlink: The connection of Flower, by its name there, where a SuperLink runs it; "" for its default.
     """
 
     clients: tuple[Client, ...]
@@ -82,6 +83,7 @@ class FederatedSpec:
     trim: float = 0.2
     malicious: int = 0
     most_norm: float = 10.0
+    superlink: str = ""
 
     @property
     def per_round(self) -> int:
@@ -108,14 +110,14 @@ class RoundNews:
     failure: str = ""
 
 
-def check_packages(spec: FederatedSpec) -> None:
+def check_packages(spec: FederatedSpec, *, by_flower: bool) -> None:
     """Make sure that what a training needs is installed here.
 
     Raises:
         AutotrainError: It is not.
     """
     needs = {
-        "flwr": spec.strategy in OF_FLOWER,
+        "flwr": by_flower or spec.strategy in OF_FLOWER,
         "cryptography": spec.secure,
         "dp_accounting": spec.privacy is not None and spec.privacy.noise > 0,
     }

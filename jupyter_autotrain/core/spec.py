@@ -195,6 +195,7 @@ class ExperimentSpec:
         start_from: The trial whose checkpoint its trials begin with.
         hooks: What is told of its end and of its trials.
         federated: How its trials, the clients, train one model together; None: they are independent.
+        flower: The federated training that its one trial has a SuperLink of Flower run; None: it runs the cell.
         header: The header as the user wrote it, for the record.
         origin: The notebook it was submitted from.
         mode: `BATCH` or `STANDARD`.
@@ -234,6 +235,7 @@ class ExperimentSpec:
     start_from: TrialSource | None = None
     hooks: tuple[Hook, ...] = ()
     federated: FederatedSpec | None = None
+    flower: FederatedSpec | None = None
     header: str = ""
     origin: Origin = field(default_factory=Origin)
     mode: str = BATCH
@@ -291,6 +293,7 @@ class TrialSpec:
         resume_note: Why it does not go on from them, which the trial tells its user; the rest of a sentence that begins
             with the attempt.
         client: The client of a federated training that it is; "" where it is none.
+        flower: As that of its experiment.
         options: Options of the backend, from its section of the header.
     """
 
@@ -320,6 +323,7 @@ class TrialSpec:
     resume_attempt: int | None = None
     resume_note: str = ""
     client: str = ""
+    flower: FederatedSpec | None = None
     options: JsonObject = field(default_factory=dict)
 
     @property

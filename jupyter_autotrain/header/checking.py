@@ -33,7 +33,9 @@ _FORMS = "expected a name, a mapping such as {type: ssh, hosts: [gpu1]}, or a li
 def read_backends(document: Document, profiles: Profiles) -> tuple[tuple[BackendChoice, ...], list[Fault]]:
     """Return the backends that settings name, in their order, and what is wrong with them."""
     reader = _Reader(document, profiles)
-    if clients := document.data.get(_CLIENTS):
+    section = document.data.get("federated")
+    is_flower = isinstance(section, dict) and (section.get("engine") == "flower" or "superlink" in section)
+    if (clients := document.data.get(_CLIENTS)) and not is_flower:
         of_clients = [reader.item(item, (_CLIENTS,)) for item, _ in _items(clients)]
         return tuple({one[0].profile.name: one[0] for one in of_clients if one}.values()), reader.faults
     read = [reader.item(item, path) for item, path in _items(document.data.get(_KEY, "local"))]

@@ -13,9 +13,10 @@ from jupyter_autotrain.core.federated import MEANS, STRATEGIES, FederatedSpec, P
 from jupyter_autotrain.header.document import KeyPath
 from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Truth
+from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Name, Truth
 
 MODES = ("batch", "federated")
+ENGINES = ("autotrain", "flower")
 _Positive = Annotated[float, Field(gt=0, le=1e9), AS_NUMBER]
 _OTHERS = (("trimmed", "trimmed_mean"), ("fedmedian", "median"), ("fedtrimmedavg", "trimmed_mean"))
 _ONE_PROCESS = "expected a cell of one process for each client"
@@ -52,6 +53,15 @@ class PrivacySection(Section):
 class FederatedSection(Section):
     """How clients train one model together."""
 
+    engine: Annotated[str, OneOf(ENGINES)] | None = Field(
+        default=None,
+        description="flower: the same cell runs on an existing SuperLink of Flower, whose nodes are the clients: that "
+        "with `partition-id=0` is the first of `clients:`, which then are names alone. It is so with `superlink` too.",
+        examples=["flower"],
+    )
+    superlink: Name | None = Field(
+        default=None, description="The connection in Flower's config; its default where not given.", examples=["lab"]
+    )
     rounds: Count = Field(default=10, description="How many rounds of training.", examples=["20"])
     strategy: Annotated[str, OneOf(STRATEGIES, _OTHERS)] = Field(
         default="fedavg",
@@ -93,6 +103,11 @@ class FederatedSection(Section):
         examples=["5"],
     )
 
+    @property
+    def is_flower(self) -> bool:
+        """True where a SuperLink of Flower runs it."""
+        return self.engine == "flower" or self.superlink is not None
+
     def to_spec(self, clients: tuple[str, ...]) -> FederatedSpec:
         """Return the training of clients at these places."""
         privacy = self.privacy
@@ -110,6 +125,7 @@ class FederatedSection(Section):
             self.trim,
             self.malicious,
             self.most_norm,
+            self.superlink or "",
         )
 
 
@@ -136,6 +152,7 @@ def contradictions(
         if key in keys:
             yield (key,), f"{key} with mode: federated", _WITHOUT_MEANING[key], "remove it"
     section = given or FederatedSection()
+    yield from _engine_contradictions(section, keys)
     if (section.min_clients or 0) > len(clients):
         found = f"min_clients {section.min_clients} of {len(clients)} clients"
         yield ("federated", "min_clients"), found, "expected no more than there are", "lower it, or add clients"
@@ -146,3 +163,15 @@ def contradictions(
     if section.secure and (section.min_clients or len(clients)) < LEAST_CLIENTS:
         found = "secure with fewer than 3 clients in a round, of whom two see each other's update"
         yield ("federated", "min_clients"), found, "expected 3 or more", "add `min_clients: 3`, or remove secure"
+
+
+def _engine_contradictions(section: FederatedSection, keys: Collection[str]) -> Iterator[tuple[KeyPath, str, str, str]]:
+    if not section.is_flower:
+        return
+    if section.engine == "autotrain":
+        yield ("federated", "superlink"), "superlink with engine: autotrain", "expected engine: flower", "remove one"
+    for name in ("secure", "privacy"):
+        if getattr(section, name):
+            yield ("federated", name), f"{name} with engine: flower", "expected engine: autotrain", "remove one"
+    if "data" in keys:
+        yield ("data",), "data with engine: flower", "expected a cell that opens what its node has", "remove it"

@@ -313,7 +313,7 @@ class Header(HeaderKeys):
     def trial_count(self) -> int:
         """Return how many trials to run, at most."""
         if self.clients:
-            return len(self.clients)
+            return len(self.clients) if self._federated else 1
         if not self.search:
             return self.trials or 1
         if self.tuner is not None and self.tuner.name in EXHAUSTIVE_TUNERS:
@@ -381,7 +381,7 @@ class Header(HeaderKeys):
             early_stop=self.early_stop.rule,
             early_stop_options=self.early_stop.to_options(),
             trials=self.trial_count,
-            concurrency=len(self.clients) or self.concurrency,
+            concurrency=self.trial_count if self.clients else self.concurrency,
             priority=self.priority,
             weight=self.weight,
             resources=Resources(
@@ -404,13 +404,19 @@ class Header(HeaderKeys):
             retries=self.retries,
             hooks=self.chosen_hooks,
             federated=self._federated,
+            flower=self._flower,
             header=self._text,
         )
 
     @property
     def _federated(self) -> FederatedSpec | None:
         section = self.federated or FederatedSection()
-        return section.to_spec(self.clients) if self.clients else None
+        return section.to_spec(self.clients) if self.clients and not section.is_flower else None
+
+    @property
+    def _flower(self) -> FederatedSpec | None:
+        section = self.federated
+        return section.to_spec(self.clients) if section is not None and section.is_flower else None
 
     def _options_of(self, type_name: str) -> JsonObject:
         """Return what the section of a type of backends sets."""

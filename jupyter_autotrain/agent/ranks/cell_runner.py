@@ -83,6 +83,11 @@ class CellRunner:
             figures.FigureManager.pyplot_show()
 
     def _execute(self) -> dict[str, object]:
+        if isinstance(settings := self.trial.get("flower"), dict):
+            from jupyter_autotrain.agent.ranks.federated import flower  # noqa: PLC0415 - few trials are of Flower
+
+            flower.run(self.context, settings)
+            return {}
         with open(self.script, encoding="utf-8") as file:
             source = file.read()
         module = types.ModuleType("__main__")

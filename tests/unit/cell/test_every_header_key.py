@@ -131,6 +131,8 @@ OTHER_VALUES = {
     "clients": ["debug", "debug"],
     "federated": {"rounds": 3},
     "federated.rounds": 3,
+    "federated.engine": "flower",
+    "federated.superlink": "lab",
     "federated.strategy": "fedprox",
     "federated.min_clients": 3,
     "federated.fraction": 0.5,
@@ -212,6 +214,7 @@ def effects(monkeypatch, tmp_path):
     monkeypatch.setattr(submission.capture, "capture", capture)
     monkeypatch.setattr(submission.capture, "check_reports", lambda _, metric, autolog: record((metric, autolog)))
     monkeypatch.setattr(pipeline, "check", lambda spec, _, patience: CheckedSpec(spec))
+    monkeypatch.setattr(pipeline, "check_packages", lambda *_, **__: None)
     monkeypatch.setattr(pipeline, "find_source", lambda reference, *_: reference)
     monkeypatch.setattr(pipeline, "before_rerun", lambda *arguments: record(arguments[3]))
     monkeypatch.setattr(pipeline, "send", lambda _, spec, *rest, **more: record(dataclasses.replace(spec, header="")))

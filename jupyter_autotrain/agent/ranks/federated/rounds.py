@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         """What a client has of its trial."""
 
         directory: str
+        script: str
         trial: Mapping[str, object]
         reporter: Reporter
 
