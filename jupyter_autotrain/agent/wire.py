@@ -17,6 +17,7 @@ stdout        bytes as printed
 stderr        bytes as printed
 metrics       one frame per line, see below
 usage         what the trial uses on this node, a line each time it is looked at, see below
+debug         what the debugger of a rank has printed, where one was opened; see `agent.ranks.debugger`
 stacks        where the worker's threads stand, as often as it was asked; see `agent.trial.stacks`
 launcher      what a launcher prints that starts the workers (torchrun, mpiexec), where there is one
 rounds        of a client of a federated training, a line of JSON for each message: {"hello": its public key, or ""},
@@ -26,10 +27,11 @@ control/      files put by the backend: `stop` asks the trial to end itself (`sh
               `stop-reached`: how many calls of `should_stop()` the ranks here have answered when they saw the stop, and
               `stop-at`: the call at which all nodes stop; `launch-ADDRESS`: what mpiexec on the first node wants to be
               run on that one, `launch-ended`: that has ended everywhere. `stacks`: the supervisor takes the stacks of
-              its ranks; the text of the file comes back with them. `noted-CHECKSUM`: made by the trial's process that
-              was the first to send that note. `round`: the order that the client of a federated training carries
-              out next (JSON: id, kind, round, rounds, file, sha256, config). `gpus`: the number of the
-              last turn of a session at its GPUs
+              its ranks; the text of the file comes back with them. `debug-RANK-...`: a command for the debugger of a
+              rank; `stopped-RANK`: made by a rank that stands in its debugger. `noted-CHECKSUM`: made by the trial's
+              process that was the first to send that note. `round`: the order that the client of a federated training
+              carries out next (JSON: id, kind, round, rounds, file, sha256, config). `gpus`: the number of the last
+              turn of a session at its GPUs
 checkpoints/  what `checkpoint` saved
 updates/      the weights that a federated training's client sends, by the id of the order
 outputs/      what `returns:` names, pickled, one file each; `pictures/`: what it displayed; whatever it writes there
@@ -88,6 +90,7 @@ USAGE = "usage"
 LAUNCHER_LOG = "launcher"
 ROUNDS = "rounds"
 STACKS = "stacks"
+DEBUG = "debug"
 LONGEST_NAME = 1000  # of a metric, in characters
 STREAMS = (STDOUT, STDERR, METRICS)
 LOCK_FILE = "lock"
@@ -97,6 +100,7 @@ STOP_AT_FILE = "control/stop-at"
 CANCEL_FILE = "control/cancel"
 STACKS_FILE = "control/stacks"
 GPUS_FILE = "control/gpus"
+STOPPED = "control/stopped-"
 LAUNCH_FILE = "control/launch"
 LAUNCH_ENDED_FILE = "control/launch-ended"
 NOTED = "control/noted-"

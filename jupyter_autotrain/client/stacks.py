@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -45,17 +45,25 @@ class RankStacks:
 
 
 @dataclass(slots=True)
-class _Reader:
-    """Reads what the ranks answer, by cursor."""
+class RankStreams:
+    """Reads a stream of each rank by cursor.
+
+    Attributes:
+        backend: The backend.
+        ref: The job.
+        stream: The name of the stream.
+        texts: What has come of each rank so far.
+    """
 
     backend: Backend
     ref: JobRef
+    stream: str
     texts: dict[int, str] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
 
-    def read(self, ranks: range) -> None:
+    def read(self, ranks: Sequence[int]) -> None:
         """Take what has come."""
-        names = [(wire.stream_of_rank(wire.STACKS, rank), self.offsets.get(rank, 0)) for rank in ranks]
+        names = [(wire.stream_of_rank(self.stream, rank), self.offsets.get(rank, 0)) for rank in ranks]
         cursors = [Cursor(self.ref, name, offset) for name, offset in names]
         for rank, chunk in zip(ranks, self.backend.read(cursors), strict=True):
             self.offsets[rank] = self.offsets.get(rank, 0) + len(chunk.data)
@@ -73,15 +81,26 @@ def take_stacks(experiment: Experiment, number: int | None = None, timeout_s: fl
     Raises:
         AutotrainError: No such trial runs, or its place cannot be asked.
     """
-    trial = _running(experiment, number)
-    spec = experiment.record.spec
-    profile = spec.choice(trial.placement.backend).profile
+    trial = running_trial(experiment, number)
+    with channel_to(experiment, trial) as (backend, ref):
+        return ask_ranks(backend, ref, range(experiment.record.spec.resources.ranks), timeout_s)
+
+
+@contextmanager
+def channel_to(experiment: Experiment, trial: TrialRecord) -> Iterator[tuple[Backend, JobRef]]:
+    """Yield the backend of a running trial, and the trial's name there."""
+    profile = experiment.record.spec.choice(trial.placement.backend).profile
     with closing(backends.create(profile, BackendContext(experiment.home))) as backend:
         assert trial.ref is not None
-        return ask_ranks(backend, trial.ref, range(spec.resources.ranks), timeout_s)
+        yield backend, trial.ref
 
 
-def _running(experiment: Experiment, number: int | None) -> TrialRecord:
+def running_trial(experiment: Experiment, number: int | None) -> TrialRecord:
+    """Return the trial of a number, or the newest that runs.
+
+    Raises:
+        AutotrainError: It does not run.
+    """
     running = [trial for trial in experiment.trials if trial.state is TrialState.RUNNING and trial.ref is not None]
     found = [trial for trial in running if number in {None, trial.number}]
     if not found:
@@ -89,7 +108,7 @@ def _running(experiment: Experiment, number: int | None) -> TrialRecord:
         others = ", ".join(str(trial.number) for trial in running)
         raise AutotrainError(
             f"{which} of {experiment.name} runs now.",
-            f"These run: {others}." if others else "Only a trial that runs has stacks.",
+            f"These run: {others}." if others else "Only a trial that runs can be looked into.",
             f"Ask why: %autotrain why {experiment.name}",
         )
     return found[-1]
@@ -98,7 +117,7 @@ def _running(experiment: Experiment, number: int | None) -> TrialRecord:
 def ask_ranks(backend: Backend, ref: JobRef, ranks: range, timeout_s: float) -> list[RankStacks]:
     """Have the supervisors of a job take the stacks of these ranks, and wait for all of them, or for so long."""
     tag = secrets.token_hex(8)
-    reader = _Reader(backend, ref)
+    reader = RankStreams(backend, ref, wire.STACKS)
     backend.put(ref, wire.STACKS_FILE, tag.encode())
     deadline_s = time.monotonic() + timeout_s
     answers: Mapping[int, tuple[str, str, str]] = {}
@@ -113,7 +132,7 @@ def ask_ranks(backend: Backend, ref: JobRef, ranks: range, timeout_s: float) -> 
     return found
 
 
-def _answered(reader: _Reader, tag: str) -> dict[int, tuple[str, str, str]]:
+def _answered(reader: RankStreams, tag: str) -> dict[int, tuple[str, str, str]]:
     found = {}
     for rank, text in reader.texts.items():
         answer = stacks.answer_to(text, tag)

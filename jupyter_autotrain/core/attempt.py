@@ -38,6 +38,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         launcher=spec.launcher,
         elastic=spec.elastic,
         timeout_s=spec.timeout_s,
+        post_mortem=spec.post_mortem,
         stall_s=spec.stall_s if spec.resources.ranks > 1 else None,
         environment=spec.environment,
         env=spec.env,

@@ -183,6 +183,7 @@ class ExperimentSpec:
         launcher: What starts the workers of a trial and tells them of each other; one of `LAUNCHERS`.
         elastic: True when a trial goes on without a worker or node that is lost, and with it when it is back.
         stall_s: After how long without a report it is told where the ranks of a trial stand; None: never.
+        post_mortem: Whether a rank stops where its cell raises an exception, until somebody has looked into it.
         environment: The submitter's variables that trials get, as of the submission (`agent.environment`).
         env: Variables that the header sets; they go before `environment`.
         python_environment: The interpreter and packages that its trials run with.
@@ -221,6 +222,7 @@ class ExperimentSpec:
     elastic: bool = False
     timeout_s: float | None = None
     stall_s: float | None = None
+    post_mortem: bool = False
     budget: Budget = field(default_factory=Budget)
     seed: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -310,6 +312,7 @@ class TrialSpec:
     elastic: bool = False
     timeout_s: float | None = None
     stall_s: float | None = None
+    post_mortem: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
     python_environment: PythonEnvironment = field(default_factory=PythonEnvironment)

@@ -31,8 +31,8 @@ BUILT_IN: Final = ("local", "debug")
 FREE_KEYS: Final = frozenset(
     {
         "name", "objective", "constraints", "search", "early_stop", "trials", "concurrency", "resources",
-        "launcher", "elastic", "timeout", "stall", "budget", "seed", "autolog", "returns", "fetch_limit", "retries",
-        "notify", "priority", "weight",
+        "launcher", "elastic", "timeout", "stall", "post_mortem", "budget", "seed", "autolog", "returns", "fetch_limit",
+        "retries", "notify", "priority", "weight",
     }
 )  # fmt: skip
 """Keys that a project's file may set at once: they shape a search and neither run, reach, reveal nor end anything."""

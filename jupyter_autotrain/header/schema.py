@@ -179,6 +179,11 @@ class HeaderKeys(Section):
         "the trial goes on. null: never.",
         examples=["30m"],
     )
+    post_mortem: Truth = Field(
+        default=False,
+        description="A worker whose cell raises an exception stops there, until %autotrain debug has looked into it.",
+        examples=["true"],
+    )
     budget: BudgetSection = Field(
         default=BudgetSection(), description="When to end before all trials ran.", examples=["{time: 2h, failures: 3}"]
     )
@@ -391,6 +396,7 @@ class Header(HeaderKeys):
             elastic=self.elastic,
             timeout_s=self.timeout,
             stall_s=self.stall,
+            post_mortem=self.post_mortem,
             budget=Budget(self.budget.time, self.budget.failures),
             seed=self.seed,
             environment=passed(environ, self.pass_env),

@@ -64,9 +64,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
-    stop = add("stop", "stop an experiment, and say which processes ended", about="?")
-    stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
-    stop.add_argument("--warm", action="store_true", help="end the processes that trials of this machine begin from")
+    _add_stop(add("stop", "stop an experiment, and say which processes ended", about="?"))
     add("retry", "run the failed trials again", about="?")
     add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
     _add_update(add("update", "change how many trials there are, also after the end", about="?"))
@@ -74,6 +72,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
+    _add_debug(add("debug", "open pdb in ranks that stand at breakpoint() or an exception", about="?"))
     _add_stacks(add("stacks", "where the processes of a running trial stand now, line by line", about="?"))
     export = add("export", "write a standalone script that gives the same metrics", about="?")
     export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
@@ -201,6 +200,19 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
     plan.add_argument("--simplicity", type=float, metavar="SHARE", help="of the step time given up for a simpler plan")
+
+
+def _add_stop(stop: argparse.ArgumentParser) -> None:
+    stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
+    stop.add_argument("--warm", action="store_true", help="end the processes that trials of this machine begin from")
+
+
+def _add_debug(debug: argparse.ArgumentParser) -> None:
+    debug.add_argument("ranks", nargs="?", metavar="RANKS", help="as 0,2 (default: all that stand)")
+    debug.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that runs)")
+    debug.add_argument(
+        "-c", "--command", action="append", metavar="COMMAND", help="do this, and ask nothing; repeatable"
+    )
 
 
 def _add_stacks(stacks: argparse.ArgumentParser) -> None:

@@ -40,6 +40,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "pull": "outputs:pull",
         "why": "explain:why",
         "stacks": "debugging:stacks",
+        "debug": "debugging:debug",
         "check": "explain:check",
         "backends": "backends:backends",
         "session": "session:session",

@@ -29,7 +29,7 @@ MOST_FILE_BYTES = 4 << 20  # of the files that a trial leaves, all together
 SAFE_LOG_BYTES = 5 << 20  # half of what a node keeps of a log before it rotates it
 _READ_BYTES = 1 << 20
 _NAME_AGAIN_BYTES = 1 << 20
-_STREAMS = frozenset({wire.STDOUT, wire.STDERR, wire.METRICS, wire.USAGE, wire.STACKS, wire.LAUNCHER_LOG})
+_STREAMS = frozenset({wire.STDOUT, wire.STDERR, wire.METRICS, wire.USAGE, wire.STACKS, wire.DEBUG, wire.LAUNCHER_LOG})
 _FOLDERS = (wire.OUTPUTS, wire.WORK, wire.CHECKPOINTS)
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from jupyter_autotrain.agent.ranks.data import DataPaths
+    from jupyter_autotrain.agent.ranks.debugger import Debugging
     from jupyter_autotrain.agent.ranks.federated.rounds import Round
     from jupyter_autotrain.agent.ranks.pictures import Pictures
     from jupyter_autotrain.agent.ranks.scheduler_hints import SchedulerHints
@@ -67,6 +68,7 @@ class TrialContext:
         self._pictures: Pictures | None = None
         self._data: DataPaths | None = None
         self._hints: SchedulerHints | None = None
+        self._debugging: Debugging | None = None
 
     def should_stop(self) -> bool:
         """Tell whether the trial is to end itself: with several ranks all get the same answer at the same call."""
@@ -114,6 +116,15 @@ class TrialContext:
 
             self._hints = SchedulerHints(self.reporter.note, os.environ, self.rank)
         self._hints(**told)  # type: ignore[arg-type] # the notebook's values, sent as JSON
+
+    @property
+    def debugging(self) -> Debugging:
+        """What stops this rank so that the user can look into it."""
+        if self._debugging is None:
+            from jupyter_autotrain.agent.ranks.debugger import Debugging  # noqa: PLC0415 - only ranks that stop pay
+
+            self._debugging = Debugging(self.trial, self.directory, self.worker, self.redact)
+        return self._debugging
 
     def rounds(self, model: object, samples: int = 1) -> Iterator[Round]:
         """Train a model together with other clients; see `agent.ranks.federated.rounds`."""

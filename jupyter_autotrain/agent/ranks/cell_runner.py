@@ -58,7 +58,11 @@ class CellRunner:
             return self._failed(error)
         except BaseException as error:  # noqa: BLE001 - whatever ends the cell is its outcome
             is_pruned = type(error).__name__ == "TrialPruned" and self.context.stop_seen  # as Optuna's code ends itself
-            return self._ended() if is_pruned else self._failed(error)
+            if is_pruned:
+                return self._ended()
+            if self.trial.get("post_mortem") and type(error).__name__ != "BdbQuit":
+                self.context.debugging.examine(error)
+            return self._failed(error)
         self._save_returns(names)
         self._show_open_figures()
         return self._ended()

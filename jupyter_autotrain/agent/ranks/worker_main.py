@@ -42,6 +42,8 @@ def main(directory: str, channel: int) -> None:
     sys.meta_path.insert(0, DisplayFinder(context.display))
     sys.meta_path.append(StandInFinder())
     autolog.begin(context)
+    if "PYTHONBREAKPOINT" not in os.environ:
+        sys.breakpointhook = Breakpoint(context)
     runner = CellRunner(context)
     ended, code = runner.run()
     if os.getpid() != me:
@@ -54,6 +56,25 @@ def main(directory: str, channel: int) -> None:
         finalize(code)
     if code:
         sys.exit(code)
+
+
+class Breakpoint:
+    """What `breakpoint()` does in a rank: it stops until the user opens the rank; in its child processes what it did.
+
+    Args:
+        context: The trial.
+    """
+
+    def __init__(self, context: api.TrialContext) -> None:
+        self._context = context
+        self._me = os.getpid()
+
+    def __call__(self, *args: object, **options: object) -> object:
+        """Stop before the next line of the caller."""
+        if os.getpid() != self._me:
+            return sys.__breakpointhook__(*args, **options)
+        self._context.debugging.stop_at(sys._getframe(1))  # noqa: SLF001 - as the standard hook does
+        return None
 
 
 class DisplayFinder:

@@ -43,6 +43,7 @@ class StackTaker:
         limit = trial.get("stall_s")
         is_first = any(worker.rank == 0 for worker in ranks.workers)  # the others need not report
         self._stall_s = float(limit) if isinstance(limit, (int, float)) and is_first else 0.0
+        self._stopped: dict[int, str] = {}
         self._reported_bytes = 0
         self._since_s = time.monotonic()
         self._next_s = 0.0
@@ -51,11 +52,28 @@ class StackTaker:
         """Take the stacks where that is due; never raises, as they are worth no trial."""
         now_s = time.monotonic()
         with contextlib.suppress(Exception):
+            self._tell_stopped()
             if tag := self._request():
                 self.take(tag)
             if self._stall_s and now_s >= self._next_s:
                 self._next_s = now_s + min(1.0, self._stall_s / 4)
                 self._look_for_reports(now_s)
+
+    def is_any_stopped(self) -> bool:
+        """Tell whether a rank of this node stands in its debugger."""
+        return any(os.path.exists(f"{wire.STOPPED}{worker.rank}") for worker in self._ranks.workers)
+
+    def _tell_stopped(self) -> None:
+        """Leave a note of each rank that has come to stand in its debugger since the last look."""
+        for worker in self._ranks.workers:
+            text = ""
+            with contextlib.suppress(FileNotFoundError), open(f"{wire.STOPPED}{worker.rank}", "rb") as file:
+                text = file.read(_MOST_TAG_BYTES * 10).decode(errors="replace")
+            if text and self._stopped.get(worker.rank) != text:
+                paused = " The trial's limit of time is paused." if self._trial.get("timeout_s") else ""
+                opened = f"Open it: %autotrain debug NAME {worker.rank}."
+                _note(f"Rank {worker.rank} has stopped at {text}. {opened}{paused}")
+            self._stopped[worker.rank] = text
 
     def _request(self) -> str:
         """Return the tag of a new request, or ""."""
@@ -69,7 +87,7 @@ class StackTaker:
 
     def _look_for_reports(self, now_s: float) -> None:
         reported_bytes = self._metrics_bytes()
-        if reported_bytes != self._reported_bytes:
+        if reported_bytes != self._reported_bytes or self.is_any_stopped():
             self._reported_bytes = reported_bytes
             self._since_s = now_s
         elif now_s - self._since_s >= self._stall_s:

@@ -138,7 +138,12 @@ class Supervisor:
         pause_s = _WATCH_REPORTS_S if self.ranks.is_distributed else _WATCH_S
         pause_s = min(pause_s, system.MEMORY_POLL_S) if self.limits.polls_memory else pause_s
         self._reap()
+        looked_s = time.monotonic()
         while self.ranks.is_running:
+            now_s = time.monotonic()
+            if self.deadline is not None and self.stacks.is_any_stopped():
+                self.deadline += now_s - looked_s  # a person looks into it
+            looked_s = now_s
             if not self.has_begun and self.ranks.have_begun:
                 self._mark_begun()
             if self._must_end(self.deadline):

@@ -119,7 +119,7 @@ def remove_temporary_files(directory: str, bundle: str) -> None:
     _unlink_data(directory)
     _remove(f"{directory}/{wire.TRIAL_FILE}")
     for name in _names(directory):
-        if name.endswith(_DRAFT) or name.partition("-")[0] == wire.STACKS:
+        if name.endswith(_DRAFT) or name.partition("-")[0] in {wire.STACKS, wire.DEBUG}:
             _remove(f"{directory}/{name}")
         elif name.partition("-")[0] in {wire.STDOUT, wire.STDERR, wire.LAUNCHER_LOG}:  # that of any rank
             _remove_empty(f"{directory}/{name}")

@@ -78,7 +78,9 @@ def place(frames: Sequence[Frame], is_own: Callable[[str], bool], name_of: Calla
         if is_own(file):
             where = name_of(file, number)
             return f"{called} ({where})" if called else where
-        if file.startswith("<frozen importlib"):
+        if file.endswith("/bdb.py"):
+            called = "its debugger"
+        elif file.startswith("<frozen importlib"):
             called = "an import"
         elif not function.startswith("_") and function not in _WRAPPERS:
             called = called if called in _WAITS else function
