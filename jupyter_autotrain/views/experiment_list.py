@@ -251,6 +251,8 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "final": record.state.is_final,
         "reason": record.remark or _failure(store, record),
         "backend": record.spec.backend_names,
+        "mode": record.spec.mode,
+        "gpus": record.spec.resources.gpus,
         "notebook": record.spec.origin.notebook,
         "tags": list(annotation.tags),
         "note": annotation.note,

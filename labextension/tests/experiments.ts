@@ -19,6 +19,8 @@ export function experiment(known: Partial<Experiment>): Experiment {
     counts: {},
     sparkline: [],
     backend: 'local',
+    mode: 'batch',
+    gpus: 0,
     created_s: 0,
     ended_s: null,
     took_s: 0,

@@ -2,7 +2,7 @@
 
 import { strict as assert } from 'node:assert';
 import { test } from 'node:test';
-import { facts } from '../src/sidebar/facts';
+import { facts, sessionFacts } from '../src/sidebar/facts';
 import { ENGLISH } from '../widgets/lib/translator';
 import { experiment } from './experiments';
 
@@ -11,4 +11,15 @@ test('trials that were lost are told once the experiment has ended', () => {
   const ended = experiment({ state: 'SUCCEEDED', final: true, trials: 3, counts });
   assert.deepEqual(facts(ended, ENGLISH).slice(0, 2), ['3/3', '1 trial lost']);
   assert.deepEqual(facts({ ...ended, final: false }, ENGLISH), ['3/3']);
+});
+
+test('a session tells its place, its hours and its GPU hours instead of trials', () => {
+  const open = experiment({ mode: 'standard', backend: 'lab', gpus: 2, created_s: 100 });
+  assert.deepEqual(sessionFacts(open, 100 + 5415, ENGLISH), [
+    'session on lab',
+    'open for 1 h 30 min',
+    'up to 3.01 GPU h',
+  ]);
+  const closed = experiment({ mode: 'standard', final: true, took_s: 5 });
+  assert.deepEqual(sessionFacts(closed, 900, ENGLISH), ['session on local', 'took 5.0 s']);
 });

@@ -29,7 +29,8 @@ def test_cells_of_a_session_are_shown_as_cells_and_the_sidebar_has_it_until_it_i
     expect(lab.page.locator(".jp-OutputArea-output", has_text="ZeroDivisionError").first).to_be_visible()
     run_command(lab.page, "autotrain:show-experiments")
     row = lab.page.locator(".jp-Autotrain-item").filter(has_text="lab")
-    expect(row).to_be_visible()
+    expect(row).to_contain_text("session on local")
+    expect(row).to_contain_text("open for")
     lab.screenshot("session-running")
     names = lab.page.evaluate(_KERNELS)
     assert "Python on lab" in names

@@ -35,6 +35,10 @@ export interface Experiment {
   sparkline: (number | null)[];
   /** The names of the places that it may use. */
   backend: string;
+  /** batch; standard: a session. */
+  mode: string;
+  /** Of a trial, on each of its nodes. */
+  gpus: number;
   created_s: number;
   ended_s: number | null;
   took_s: number;

@@ -29,6 +29,20 @@ export function facts(experiment: Experiment, trans: Translator): string[] {
   return found;
 }
 
+/** Where a session is, for how long by now, and the GPU hours: less where it has them only while a cell runs. */
+export function sessionFacts(experiment: Experiment, now_s: number, trans: Translator): string[] {
+  const { backend, gpus, final } = experiment;
+  const open_s = final ? experiment.took_s : Math.max(now_s - experiment.created_s, 0);
+  const time = duration(open_s < MINUTE_S ? open_s : MINUTE_S * Math.floor(open_s / MINUTE_S));
+  const found = [
+    trans.__('session on %1', backend),
+    final ? trans.__('took %1', time) : trans.__('open for %1', time),
+  ];
+  if (gpus > 0)
+    found.push(trans.__('up to %1 GPU h', number(Math.round((100 * gpus * open_s) / HOUR_S) / 100)));
+  return found;
+}
+
 /** How long ago, and the day where that is not today or yesterday. */
 export function age(created_s: number, now_s: number, trans: TranslationBundle): string {
   const passed_s = Math.max(now_s - created_s, 0);

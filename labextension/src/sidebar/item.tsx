@@ -4,7 +4,7 @@ import type { TranslationBundle } from '@jupyterlab/translation';
 import * as React from 'react';
 import type { Experiment } from '../api/experiments';
 import { Editor } from './editor';
-import { age, ended, facts, moment, stateName } from './facts';
+import { age, ended, facts, moment, sessionFacts, stateName } from './facts';
 import type { Draft } from './rows_model';
 import { Sparkline } from './sparkline';
 
@@ -32,7 +32,10 @@ export const Item = React.memo(
   ({ experiment, isChosen, isCurrent, isEntry, isUnderState, draft, now_s, trans, onEdited }: Props) => {
     const state = stateName(experiment.state, trans);
     const isTold = isUnderState && USUAL[experiment.group] === experiment.state;
-    const told = [...facts(experiment, trans), age(experiment.created_s, now_s, trans)];
+    const isSession = experiment.mode === 'standard';
+    const told = isSession
+      ? sessionFacts(experiment, now_s, trans)
+      : [...facts(experiment, trans), age(experiment.created_s, now_s, trans)];
     const tags = experiment.tags.map((tag) => `#${tag}`);
     const label = [experiment.name, state, ...told, ...tags, experiment.note];
     return (
@@ -55,7 +58,7 @@ export const Item = React.memo(
           <span className="jp-Autotrain-name">{experiment.name}</span>
         </div>
         <Facts texts={isTold ? told : [state, ...told]} />
-        {!experiment.final && (
+        {!experiment.final && !isSession && (
           <progress aria-label={trans.__('Trials ended')} value={ended(experiment)} max={experiment.trials} />
         )}
         {draft ? (
