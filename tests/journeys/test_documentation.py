@@ -23,9 +23,10 @@ from jupyter_autotrain.verbs.grammar import grammar
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+GENERATED = ("header.md", "options.md", "verbs.md", "errors.md", "formats.md")  # by .ci/reference_pages.py
 RUN = ("start/first-cell",)
 RUN_LONG = (
-    *("start/what-happens", "places/local", "moving/nni", "moving/ray-tune", "moving/submitit"),
+    *("start/what-happens", "places/local", "moving/nni", "moving/ray-tune", "moving/submitit", "moving/accelerate"),
     *("guides/search", "guides/data", "guides/capture", "guides/checkpoints", "guides/results", "guides/multi-node"),
     *("guides/planning", "guides/running-a-split", "guides/sessions", "guides/federated"),
 )
@@ -109,6 +110,26 @@ def test_the_words_that_troubleshooting_quotes_are_those_of_the_errors() -> None
     source = "\n".join(file.read_text(encoding="utf-8") for file in files)
     assert len(quoted) > 15
     assert [words for words in quoted if words not in source] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=name_of)
+def test_the_links_of_a_page_lead_to_pages(path: Path) -> None:
+    targets = re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", FENCE.sub("", path.read_text(encoding="utf-8")))
+    assert [one for one in targets if not (path.parent / one).exists() and Path(one).name not in GENERATED] == []
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    pages = [path.relative_to(ROOT / "docs") for path in PAGES if (ROOT / "docs") in path.parents]
+    assert [str(page) for page in pages if f"- {page}\n" not in listed] == []
+
+
+def test_the_extras_of_the_package_are_explained() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", page, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"\w+", row)}
+    assert named == set(project["optional-dependencies"]) - {"testing", "labs", "demo", "test", "docs"}
 
 
 def test_every_page_that_is_run_exists_and_has_cells() -> None:
