@@ -51,7 +51,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         fetch_limit_bytes=spec.fetch_limit_bytes,
         source=trial.source,
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 or trial.source else None,
-        client=spec.federated.clients[trial.number - 1].name if spec.federated else "",
+        client=str(trial.params["client"]) if spec.federated else "",
         flower=spec.flower,
         options=spec.choice(trial.placement.backend).options,
     )

@@ -85,6 +85,10 @@ class FederatedSpec:
     most_norm: float = 10.0
     superlink: str = ""
 
+    def place_of(self, client: str) -> str:
+        """Return the place of a client by its name."""
+        return {one.name: one.place for one in self.clients}[client]
+
     @property
     def per_round(self) -> int:
         """The number of clients that train in a round."""

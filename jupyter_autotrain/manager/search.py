@@ -85,7 +85,8 @@ def _source(run: ExperimentRun, number: int) -> TrialSource | None:
 def _ask(run: ExperimentRun, number: int) -> Mapping[str, JsonValue] | None:
     spec = run.record.spec
     if spec.federated is not None:
-        return {"client": spec.federated.clients[number - 1].name}
+        clients = spec.federated.clients
+        return {"client": clients[number - 1].name} if number <= len(clients) else None
     if not spec.search:
         return {}
     params = run.context.retry_transient(_told_tuner(run).ask, number - len(run.clones))

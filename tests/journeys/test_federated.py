@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,8 @@ from jupyter_autotrain.core.home import Home
 from .conftest import Notebook
 
 _DATA = """
+from pathlib import Path
+
 import numpy as np
 random = np.random.default_rng(1)
 inputs = random.normal(size=(64, 2))
@@ -61,3 +65,40 @@ def test_clients_on_full_batches_train_as_one_client_with_all_data(notebook: Not
     curve = experiment.metrics_frame("global_loss")
     np.testing.assert_allclose(curve.iloc[:, 0], alone, rtol=1e-12)
     assert len(experiment.metrics_frame("loss").columns) == many
+
+
+_KILLED = """%%autotrain {name} --wait
+mode: federated
+clients: [local, local]
+federated: {{rounds: 4}}
+retries: {retries}
+---
+import os, signal
+weights = {{"w": np.zeros(2), "b": np.zeros(())}}
+for round in trial.rounds(weights):
+    if params.client == "local-2" and round.number == 2 and not os.path.exists(flag):
+        open(flag, "w").close()
+        os.kill(os.getpid(), signal.SIGKILL)
+    weights["w"] += 1
+    report(done=round.number)
+"""
+
+
+def test_a_client_whose_process_is_killed_comes_back_as_its_next_attempt(
+    notebook: Notebook, home: Home, tmp_path: Path
+) -> None:
+    notebook.run(f"{_DATA}\nflag = {str(tmp_path / 'killed')!r}")
+    result, shown = notebook.run(_KILLED.format(name="comes-back", retries=1))
+    assert result.success, shown
+    experiment = attach("comes-back", home=home)
+    assert [(trial.state, trial.attempt) for trial in experiment.trials] == [("SUCCEEDED", 1), ("SUCCEEDED", 2)]
+    np.testing.assert_array_equal(experiment.global_weights()["w"], 4.0)
+    assert list(experiment.metrics_frame("global_clients").iloc[:, 0]) == [2, 2, 2, 2]
+
+
+def test_a_training_with_too_few_clients_left_ends_and_says_so(notebook: Notebook, home: Home, tmp_path: Path) -> None:
+    notebook.run(f"{_DATA}\nflag = {str(tmp_path / 'killed')!r}")
+    notebook.run(_KILLED.format(name="too-few", retries=0))
+    experiment = attach("too-few", home=home)
+    assert [trial.state for trial in experiment.trials] == ["FAILED", "FAILED"]
+    assert experiment.trials[0].reason == "round 2 needs 2 clients; 1 client left"

@@ -68,7 +68,7 @@ def aggregate(
         updates: Their answers, checked, in order of their numbers.
         moments: What the last call returned; empty at first.
     """
-    weighed = [1 if spec.privacy else update.samples for update in updates]
+    weighed = [1 if spec.privacy else update.samples for update in updates]  # as many samples would say more
     if spec.secure:
         mean = masking.unmasked_mean([update.weights for update in updates], sum(weighed))
     else:
@@ -102,7 +102,7 @@ def epsilon(spec: FederatedSpec, rounds: int) -> float | None:
     import dp_accounting  # noqa: PLC0415 - only private trainings pay
     from dp_accounting import rdp  # noqa: PLC0415 - as above
 
-    share = min(1.0, spec.per_round / len(spec.clients))
+    share = min(1.0, spec.per_round / len(spec.clients))  # of fewer than all, the usual approximation
     event = dp_accounting.PoissonSampledDpEvent(share, dp_accounting.GaussianDpEvent(privacy.noise))
     accountant = rdp.RdpAccountant().compose(event, rounds)
     return float(accountant.get_epsilon(privacy.delta))

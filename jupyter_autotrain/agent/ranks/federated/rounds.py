@@ -169,7 +169,7 @@ class _Client:
         if start and config.get("clip"):
             found = weights_of.clipped(found, start, config["clip"])
         if members := config.get("members"):
-            found = self._masked(found, members)
+            found = self._masked(found, members, 1 if config.get("clip") else self._samples)
         for old in os.listdir(f"{self._directory}/{wire.UPDATES}"):
             os.unlink(f"{self._directory}/{wire.UPDATES}/{old}")
         path = f"{wire.UPDATES}/{self._done}.npz"
@@ -178,10 +178,10 @@ class _Client:
         told = {"order": self._done, "file": path, "sha256": sha256, "size": size, "samples": self._samples}
         self._tell({**told, "metrics": {name: value for name, value in values.items() if math.isfinite(value)}})
 
-    def _masked(self, weights: Weights, members: Mapping[str, str]) -> Weights:
+    def _masked(self, weights: Weights, members: Mapping[str, str], samples: int) -> Weights:
         if self._masks is None:
             raise weights_of.WeightsError("has no keys: package cryptography is not installed here")
-        return self._masks.mask(weights, self._samples, members, self._done)
+        return self._masks.mask(weights, samples, members, self._done)
 
     def _tell(self, message: Mapping[str, object]) -> None:
         os.write(self._stream, json.dumps(message).encode() + b"\n")

@@ -209,6 +209,13 @@ def test_updates_are_clipped_and_what_noise_spends_is_a_curve(begin: Begin) -> N
     assert np.linalg.norm(training.end()["w"]) == pytest.approx(0.5)
 
 
+def test_masked_and_clipped_updates_count_alike_however_many_samples_they_are_of(begin: Begin) -> None:
+    training = begin(spec_of(3, rounds=1, min_clients=3, secure=True, privacy=Privacy(clip=100.0)))
+    for number in (1, 2, 3):
+        training.client(number, adds(number), samples=10 * number)
+    np.testing.assert_allclose(training.end()["w"], 2.0, atol=1e-8)
+
+
 def test_noise_has_its_deviation_and_its_epsilon_grows(begin: Begin) -> None:
     pytest.importorskip("dp_accounting", reason="package dp-accounting is not installed")
     training = begin(spec_of(2, rounds=2, privacy=Privacy(clip=1.0, noise=2.0)))
