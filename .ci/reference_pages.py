@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import inspect
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
 
 from jupyter_autotrain import backends, errors
 from jupyter_autotrain.agent import wire
@@ -16,20 +15,19 @@ from jupyter_autotrain.header import help as header_help
 from jupyter_autotrain.store import schema
 from jupyter_autotrain.verbs.grammar import grammar
 
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+
 ROOT = Path(__file__).parents[1]
 
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the generated pages to those of the folder."""
-    pages: dict[str, Callable[[], str]] = {
-        "header": header_page,
-        "options": options_page,
-        "verbs": verbs_page,
-        "errors": errors_page,
-        "formats": formats_page,
-    }
-    for name, page in pages.items():
-        files.append(File.generated(config, f"reference/{name}.md", content=page()))
+    from mkdocs.structure.files import File  # noqa: PLC0415 - tests make the pages without MkDocs
+
+    for name, page in PAGES.items():
+        files.append(File.generated(config, f"reference/{name}", content=page()))
     return files
 
 
@@ -131,3 +129,15 @@ def formats_page() -> str:
             f"```sql\n{tables};\n```",
         ]
     )
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = MappingProxyType(
+    {
+        "header.md": header_page,
+        "options.md": options_page,
+        "verbs.md": verbs_page,
+        "errors.md": errors_page,
+        "formats.md": formats_page,
+    }
+)
+"""The generated pages by their file in `reference/`."""
