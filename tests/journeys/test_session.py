@@ -96,3 +96,17 @@ def test_a_shell_of_a_session_is_a_terminal_at_its_place(lab, home):
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0
+
+
+def test_a_session_works_where_ipykernel_is_not_installed(notebook, tmp_path, monkeypatch):
+    (tmp_path / "without").mkdir()
+    (tmp_path / "without" / "ipykernel.py").write_text("raise ImportError('there is none')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "without"))
+    notebook.run("%autotrain session open plain")
+    notebook.run("%%autotrain --session plain\ncount = 41")
+    _, shown = notebook.run("%%autotrain --session plain\nreport(count=count)\ncount + 1")
+    assert shown.split() == ["42"]
+    notebook.run("%autotrain session pull count --session plain")
+    assert notebook.value("count") == 41
+    assert "NameError" in notebook.fails("%%autotrain --session plain\nget_ipython()")[-1]
+    notebook.run("%autotrain session close plain")

@@ -12,7 +12,9 @@ import tempfile
 import time
 
 from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.session import plain_kernel
 from jupyter_autotrain.agent.session.messages import Message
+from jupyter_autotrain.agent.session.plain_kernel import PlainKernel
 
 _CHANNELS = ("shell", "control", "stdin", "iopub")
 _ASK_AGAIN_S = 0.2  # what the kernel publishes before it is subscribed to is lost
@@ -104,16 +106,31 @@ class JupyterKernel:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def main(directory: str, arguments: list[str]) -> None:
-    """Be the kernel's process: ipykernel, with the names of a trial."""
-    from ipykernel.kernelapp import IPKernelApp  # noqa: PLC0415 - not at every place
+def start_kernel(directory: str) -> JupyterKernel | PlainKernel:
+    """Start the kernel of a session: ipykernel where it is installed, else Python alone.
 
+    Raises:
+        RuntimeError: It does not start.
+    """
+    try:
+        return JupyterKernel(directory)
+    except ImportError:
+        return PlainKernel(directory)
+
+
+def main(directory: str, arguments: list[str]) -> None:
+    """Be the kernel's process, with the names of a trial: ipykernel, or with `--plain FD` Python alone."""
     from jupyter_autotrain.agent.ranks import api  # noqa: PLC0415 - only the kernel itself pays
+
+    names = api.load(directory).names()
+    del names["display"]  # that of the kernel shows more
+    if arguments[0] == "--plain":
+        plain_kernel.main(int(arguments[1]), names)
+        return
+    from ipykernel.kernelapp import IPKernelApp  # noqa: PLC0415 - not at every place
 
     application = IPKernelApp.instance()
     application.initialize([*arguments, "--HistoryManager.enabled=False"])  # type: ignore[no-untyped-call]  # no types here
-    names = api.load(directory).names()
-    del names["display"]  # IPython's shows more
     assert application.shell is not None
     application.shell.push(names, interactive=False)
     application.start()  # type: ignore[no-untyped-call]  # as above

@@ -7,7 +7,7 @@ import time
 
 from jupyter_autotrain.agent.ranks import api
 from jupyter_autotrain.agent.session.gpu_turns import GpuTurns
-from jupyter_autotrain.agent.session.jupyter_kernel import JupyterKernel
+from jupyter_autotrain.agent.session.jupyter_kernel import start_kernel
 from jupyter_autotrain.agent.session.messages import SESSION, Frames, Message, Requests, message
 from jupyter_autotrain.agent.session.terminals import Terminals
 
@@ -78,7 +78,7 @@ class _Session:
         self._requests = Requests(context.directory)
         self._frames = Frames(context.directory)
         self._terminals = Terminals()
-        self._kernel = JupyterKernel(context.directory)
+        self._kernel = start_kernel(context.directory)
         self._busy = False  # while a cell runs
         self._heard_s = time.monotonic()
         self._end = ""
@@ -173,7 +173,7 @@ class _Session:
         if self._turns is not None:
             self._turns.restarted()
         self._context.reporter.note("warning", f"the kernel of the session began anew ({why}); its variables are gone")
-        self._kernel = JupyterKernel(self._context.directory)
+        self._kernel = start_kernel(self._context.directory)
         self._tell("restarted", {"reason": why})
 
     def _tell(self, kind: str, content: dict[str, object]) -> None:
