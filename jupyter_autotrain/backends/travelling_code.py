@@ -31,6 +31,8 @@ from jupyter_autotrain.agent.pods import program
 
 program.main()
 """
+# What few trials use is compiled where they are: each archive would be larger by it.
+_COMPILED_THERE: Final = ("agent/session/", "agent/ranks/federated/", "agent/ranks/flower_app", "agent/ranks/debugger")
 _UNCHECKED_HASH = 0b01
 _WITHOUT_REFERENCES = 2  # every Python reads this format, and every process writes the same
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same archive
@@ -73,7 +75,7 @@ def _archive_of_this_process() -> AgentArchive:
 
 
 def make(root: Path, paths: Iterable[Path]) -> AgentArchive:
-    """Return the archive of modules, each with its compiled twin.
+    """Return the archive of modules, most of them with their compiled twin.
 
     Args:
         root: The folder that their paths in the archive begin at.
@@ -87,7 +89,8 @@ def make(root: Path, paths: Iterable[Path]) -> AgentArchive:
         module = path.relative_to(root)
         source = path.read_bytes()
         files[str(module)] = source
-        files[_compiled_name(module)] = _compiled(module, path, source)
+        if not any(part in str(module) for part in _COMPILED_THERE):
+            files[_compiled_name(module)] = _compiled(module, path, source)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as zipped:
         _add(zipped, agent_archive.MODULES, marshal.dumps(files, _WITHOUT_REFERENCES))
