@@ -1,5 +1,7 @@
 """Completion in a real IPython completer."""
 
+import atexit
+
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
@@ -18,6 +20,7 @@ def shell():
     )
     yield shell
     completion.remove(shell)
+    atexit.unregister(shell.atexit_operations)  # each of them collects all garbage of this process
 
 
 def texts(shell, cell):

@@ -1,6 +1,7 @@
 """What IPython keeps of earlier cells, and what its magics give, as a real shell has them."""
 
 import ast
+import atexit
 import io
 import sys
 import types
@@ -57,6 +58,7 @@ def shell(tmp_path, monkeypatch):
     shell = Shell(tmp_path)
     yield shell
     shell.shell.history_manager.end_session()
+    atexit.unregister(shell.shell.atexit_operations)  # each of them collects all garbage of this process
     InteractiveShell.clear_instance()
 
 
