@@ -151,6 +151,7 @@ def test_panel_log_comparison_and_output_outlive_their_server_also_where_they_we
             expect(panel.locator(".at-badge").first).to_have_text("Succeeded")
 
 
+@pytest.mark.long  # two pages of one server follow what happens in `test_behind_a_base_url_...`
 def test_what_one_tab_does_the_tab_of_another_user_shows(browser, server):
     with FilledHome(server) as home, home.page(browser) as ada, home.page(browser) as bob:
         home.some_experiments()

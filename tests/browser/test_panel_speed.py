@@ -76,6 +76,7 @@ def close_all(page):
     page.locator(SHOWN).wait_for(state="detached")
 
 
+@pytest.mark.long  # the benchmark measures it too, and other tests open panels
 def test_a_panel_is_painted_soon(home, page, capsys):
     home.fill.experiment("quick", "quick", trials=8)
     for number in range(1, 9):

@@ -11,7 +11,7 @@ from jupyter_autotrain.store import Store
 
 pytestmark = pytest.mark.browser
 
-REPORTS = 30
+REPORTS = 10
 CELL = """%%autotrain pixels
 objective: maximize shown
 ---

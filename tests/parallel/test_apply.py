@@ -10,9 +10,10 @@ torch = pytest.importorskip("torch")
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel  # noqa: E402 - after the check for torch
 from tests.labs.rank_pool import RankFailedError  # noqa: E402 - after the check for torch
+from tests.matrices import long_besides  # noqa: E402 - after the check for torch
 from tests.parallel import loops, planning, training  # noqa: E402 - after the check for torch
 
-KINDS = ["loader", "shuffled", "workers", "list", "stream"]
+KINDS = long_besides(["loader", "stream"], ["loader", "shuffled", "workers", "list", "stream"])
 
 
 def given_by(ranks, kind, samples, microbatches=1):
