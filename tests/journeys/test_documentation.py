@@ -30,7 +30,7 @@ RUN = ("start/first-cell",)
 RUN_LONG = (
     *("start/what-happens", "places/local", "moving/nni", "moving/ray-tune", "moving/submitit", "moving/accelerate"),
     *("guides/search", "guides/data", "guides/capture", "guides/checkpoints", "guides/results", "guides/multi-node"),
-    *("guides/planning", "guides/running-a-split", "guides/sessions", "guides/federated"),
+    *("guides/planning", "guides/running-a-split", "guides/sessions", "guides/federated", "guides/scripts"),
 )
 NNI_FILE = """\
 experimentName: imported
