@@ -153,6 +153,9 @@ class Coordinator:
             return False
         if not self._state.members:
             return self._begin()
+        if self._has_other_keys():
+            self._repeat()
+            return True
         if self._is_late() and not self._spec.secure:
             self._add_ready()
         self._give(self._order("train" if self._state.round else "initial"), self._state.members)
@@ -176,11 +179,20 @@ class Coordinator:
             ready = sorted(generator.sample(ready, asked))
         self._state.order += 1
         self._state.members = tuple(ready)
+        self._state.keys = {str(number): self._keys[number] for number in ready}
         self._state.write(self._folder)
         self._told.clear()
         self._updates.clear()
         self._began_s = time.monotonic()
         return True
+
+    def _has_other_keys(self) -> bool:
+        """Tell whether a client that is still to answer cannot mask as the others do, as it has begun anew."""
+        state = self._state
+        if not self._spec.secure or not state.round:
+            return False
+        known = {number: self._keys[number] for number in state.members if number in self._keys}
+        return any(key != state.keys.get(str(n)) for n, key in known.items() if n not in self._updates)
 
     def _add_ready(self) -> None:
         """Let clients take part that have come since the order, where those that have it are too few, or silent."""
@@ -212,7 +224,7 @@ class Coordinator:
         if self._spec.privacy is not None:
             config["clip"] = self._spec.privacy.clip
         if self._spec.secure and kind == "train":
-            config["members"] = {str(number): self._keys.get(number, "") for number in state.members}
+            config["members"] = state.keys
         order_id = state.order + (kind == "end")
         weights = round_state.model_file(self._folder, state.round) if state.round else None
         shown = min(state.round, self._spec.rounds)
@@ -232,15 +244,17 @@ class Coordinator:
         pending = [n for n in self._state.members if n not in self._updates and n not in self._refused]
         if not pending:
             return True
-        is_enough = len(self._updates) >= self._spec.min_clients or self._spec.secure or self._state.round == 0
-        return is_enough and (self._is_late() or not set(pending) & set(self._links))
+        are_gone = not set(pending) & set(self._links)
+        if self._state.round == 0:
+            return bool(self._updates) or are_gone
+        is_enough = len(self._updates) >= self._spec.min_clients or self._spec.secure
+        return is_enough and (are_gone or self._is_late())
 
     def _end_round(self) -> None:
         state = self._state
         if state.round == 0:
             if self._updates:
-                (update,) = self._updates.values()
-                self._weights = update.weights
+                self._weights = next(iter(self._updates.values())).weights
                 self._move_on({})
             else:
                 self._repeat()
@@ -248,6 +262,9 @@ class Coordinator:
         self._refuse(aggregation.outliers(self._spec, self._weights, self._updates))
         is_whole = len(self._updates) == len(state.members) or not self._spec.secure
         if len(self._updates) < self._spec.min_clients or not is_whole:
+            if not is_whole and self._is_late():
+                late = set(state.members) - set(self._updates) - set(self._refused)
+                self._refuse(dict.fromkeys(sorted(late), "has not answered before the deadline"))
             self._repeat()
             return
         updates = [self._updates[number] for number in sorted(self._updates)]

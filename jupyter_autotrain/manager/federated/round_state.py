@@ -24,6 +24,7 @@ class RoundState:
         round: The round under way, from 1; 0: the initial weights are to come; above all rounds: it is over.
         order: The id of the last order.
         members: The clients that it was given to.
+        keys: Their public keys then, by number; a client that comes back has another one.
         metrics: Of the global model of the round before.
         sha256: Of the file with the global weights that the round begins with.
     """
@@ -31,6 +32,7 @@ class RoundState:
     round: int = 0
     order: int = 0
     members: tuple[int, ...] = ()
+    keys: Mapping[str, str] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     sha256: str = ""
 

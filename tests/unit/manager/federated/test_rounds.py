@@ -166,7 +166,7 @@ def test_the_next_manager_goes_on_with_the_round_under_way_and_asks_no_client_tw
     training.client(1, first)
     training.client(2, second)
     until(lambda: trained == [1, 2, 3] and training.coordinator.round == 3)
-    training.coordinator.close()
+    training.kill()
     training.begin()
     may_go_on.set()
     np.testing.assert_allclose(training.end()["w"], 4)
@@ -200,6 +200,42 @@ def test_a_masked_round_is_made_again_without_the_client_that_left_it(begin: Beg
     assert started.wait(60)
     training.vanish(4, expected=3)
     np.testing.assert_allclose(training.end()["w"], 1, atol=1e-8)
+
+
+def test_a_client_that_comes_back_with_another_key_does_not_spoil_a_masked_round(begin: Begin) -> None:
+    training = begin(spec_of(3, rounds=1, min_clients=3, secure=True))
+    started = threading.Event()
+    stopped: list[threading.Event] = []
+
+    def hangs(model: Weights, _: Round) -> None:
+        started.set()
+        until(lambda: bool(stopped) and stopped[0].is_set())
+        raise SystemExit
+
+    training.client(1, adds(1))
+    training.client(2, adds(2))
+    stopped.append(training.client(3, hangs).stop)
+    assert started.wait(60)
+    until(lambda: all(list(training.directory(n, 1).glob("updates/*.npz")) for n in (1, 2)))
+    training.vanish(3)
+    training.client(3, adds(3), attempt=2)
+    np.testing.assert_allclose(training.end()["w"], 2.0, atol=1e-8)
+
+
+def test_a_masked_round_is_made_without_a_client_that_is_late(begin: Begin) -> None:
+    training = begin(spec_of(4, rounds=1, min_clients=3, secure=True, deadline_s=8.0))
+    may_end = threading.Event()
+
+    def waits(_: Weights, __: Round) -> None:
+        may_end.wait()
+
+    training.client(4, waits)
+    for number in (1, 2, 3):
+        training.client(number, adds(1))
+    until(lambda: training.coordinator.is_over)
+    np.testing.assert_allclose(training.model()["w"], 1.0, atol=1e-8)
+    may_end.set()
+    training.end()
 
 
 def test_updates_are_clipped_and_what_noise_spends_is_a_curve(begin: Begin) -> None:
@@ -254,7 +290,7 @@ def test_a_strategy_with_moments_goes_on_with_them_after_a_kill(tmp_path: Path) 
         training.client(1, train)
         until(lambda training=training: training.coordinator.round == 2)  # type: ignore[misc] # bound at once
         if is_killed:
-            training.coordinator.close()
+            training.kill()
             training.begin()
         may_go_on.set()
         found.append(training.end()["w"])

@@ -71,6 +71,11 @@ class Training:
         self.coordinator.start()
         return self.coordinator
 
+    def kill(self) -> None:
+        """End the coordinator, as with its manager: nothing of it is left that could answer beside the next one."""
+        self.coordinator.close()
+        until(lambda: not any(thread.name == "rounds-e1" for thread in threading.enumerate()))
+
     def follow(self, expected: int | None = None) -> None:
         jobs = {number: client.job for number, client in self.clients.items()}
         self.coordinator.set_clients(jobs, len(self.spec.clients) if expected is None else expected)
