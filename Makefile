@@ -43,7 +43,7 @@ test-cluster: $(VENV)/.test  ## on the cluster that KUBECONFIG names, each test 
 	$(BIN)/python -m pytest tests/kubernetes -m cluster
 
 test-unit: $(VENV)/.test
-	$(BIN)/python -m pytest $(PARALLEL) tests/unit
+	$(BIN)/python -m pytest $(PARALLEL) --numprocesses 2 tests/unit  # which wait for nothing: more processes collect more often
 
 soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
 	$(BIN)/python tests/soak/soak.py
