@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
@@ -22,6 +23,7 @@ from tests.ssh.served_home import ServedHome, until
 CELL = """
 import os, pathlib, sys, time
 import numpy as np
+import pytest
 rows = pathlib.Path({data!r}).read_text().splitlines()
 weights = {{"w": np.zeros(2)}}
 print(rows)
@@ -47,7 +49,7 @@ def _submit(served: ServedHome, lab: SshLab, *, fails: bool = False) -> tuple[Ex
     for number, host in enumerate(lab.hosts[:2], 1):
         host.path(data).write_text("\n".join([f"{secret}-{host.name}"] * number))
         options = {"hosts": [host.name], "config_file": str(lab.config), "python": sys.executable}
-        places.append(BackendChoice(Profile(f"hospital-{number}", "ssh", options)))  # type: ignore[arg-type]  # JSON
+        places.append(BackendChoice(Profile(f"hospital-{number}", "ssh", options)))
     federated = FederatedSpec(named_clients([place.profile.name for place in places]), rounds=ROUNDS)
     code = CELL.format(data=data, enough=served.enough, fails=fails)
     bundle = write_bundle(served.home.bundle("e1"), code)
@@ -82,6 +84,7 @@ def test_nothing_of_a_clients_data_leaves_it_though_its_cell_prints_keeps_and_ra
         assert not list(_holding(host.home(), f"{secret}-{lab.hosts[other].name}"))
 
 
+@pytest.mark.long
 def test_the_next_manager_makes_the_round_that_was_under_way_and_counts_none_twice(
     served: ServedHome, lab: SshLab
 ) -> None:
