@@ -18,7 +18,7 @@ from jupyter_autotrain.manager.attempts import Attempt, Silence, nodes_of, refus
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext
 from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
-from jupyter_autotrain.manager.federated.round_news import take_news
+from jupyter_autotrain.manager.federated.trainings import take_news
 from jupyter_autotrain.manager.jobs.events import (
     Cancelled,
     Discovered,

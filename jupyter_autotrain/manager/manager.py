@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
@@ -26,6 +25,7 @@ from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext, SecretValues, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
 from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
+from jupyter_autotrain.manager.federated.trainings import FederatedTrainings
 from jupyter_autotrain.manager.hook_runner import HookRunner
 from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.jobs.watcher import JobWatcher
@@ -34,9 +34,6 @@ from jupyter_autotrain.manager.recovery import recover_run
 from jupyter_autotrain.manager.requests import RequestHandler
 from jupyter_autotrain.manager.search import create_trials
 from jupyter_autotrain.manager.trial_start import Placed, TrialPlacer
-
-if TYPE_CHECKING:
-    from jupyter_autotrain.manager.federated.trainings import FederatedTrainings
 
 _STARTING_S = 10.0  # a start that takes longer is told
 _CANCEL_S = 15.0  # beside the time that a trial has to end itself
@@ -61,7 +58,7 @@ class Manager:
         self._requests = RequestHandler(context, self, threads.calls())
         self._secrets = SecretValues()
         self._hooks = HookRunner(context, self._secrets)
-        self._trainings: FederatedTrainings | None = None
+        self._trainings = FederatedTrainings(event_queue.emit)
         self._events = EventHandler(context, self.runs, self._backend_pool, self._requests)
 
     @property
@@ -84,8 +81,7 @@ class Manager:
         for run in list(self.runs.values()):
             isolated(run, partial(self._end_due, run))
             isolated(run, partial(create_trials, run))
-            if run.record.spec.federated is not None:
-                isolated(run, partial(self._follow_clients, run))
+            isolated(run, partial(self._trainings.follow, run, self._backend_pool.backend))
         self._start_trials()
         for run in list(self.runs.values()):
             self._publish(run)
@@ -103,14 +99,6 @@ class Manager:
         """Have the trial directories of an experiment, which was deleted, deleted at these places too."""
         self._backend_pool.remove_trials(profiles, experiment_id)
 
-    def _follow_clients(self, run: ExperimentRun) -> None:
-        """Tell the coordinator of a federated training where its clients run."""
-        if self._trainings is None:
-            from jupyter_autotrain.manager.federated.trainings import FederatedTrainings  # noqa: PLC0415 - NumPy is slow
-
-            self._trainings = FederatedTrainings(self._event_queue.emit)
-        self._trainings.follow(run, self._backend_pool.backend)
-
     def _publish(self, run: ExperimentRun) -> None:
         """Store what blocks each trial, and which nodes do not answer, when that has changed."""
         context = self._context
@@ -124,8 +112,7 @@ class Manager:
     def _remove(self, run: ExperimentRun) -> None:
         run.store_closing()
         del self.runs[run.id]
-        if self._trainings is not None:
-            self._trainings.forget(run.id)
+        self._trainings.forget(run.id)
         if run.record.spec.hooks:
             self._hooks.expect(run.id)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from jupyter_autotrain.agent import files
 from jupyter_autotrain.agent.states import FinalState, TrialState
@@ -11,8 +12,12 @@ from jupyter_autotrain.core.federated import RoundNews
 from jupyter_autotrain.core.profile import BackendChoice
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
-from jupyter_autotrain.manager.federated.client_link import ClientJob
-from jupyter_autotrain.manager.federated.coordinator import Coordinator
+from jupyter_autotrain.store import Ingest
+
+if TYPE_CHECKING:
+    from jupyter_autotrain.manager.federated.coordinator import Coordinator
+
+_STREAM = "global"  # what a round brings counts as read from it, so that no round counts twice
 
 
 class FederatedTrainings:
@@ -31,6 +36,9 @@ class FederatedTrainings:
         spec = run.record.spec.federated
         if spec is None:
             return
+        from jupyter_autotrain.manager.federated.client_link import ClientJob  # noqa: PLC0415 - NumPy is slow to import
+        from jupyter_autotrain.manager.federated.coordinator import Coordinator  # noqa: PLC0415 - as above
+
         coordinator = self._coordinators.get(run.id)
         if coordinator is None:
             folder = run.context.home.federated(run.id)
@@ -54,3 +62,21 @@ class FederatedTrainings:
         """End the coordinator of an experiment that is over."""
         if coordinator := self._coordinators.pop(experiment_id, None):
             coordinator.close()
+
+
+def take_news(run: ExperimentRun, news: RoundNews) -> None:
+    """Store the curves of the global model, with the first client; tell refused clients; end what has failed."""
+    now_s = run.now_s()
+    rows = []
+    if news.round:
+        points = [(name, news.round, now_s, value) for name, value in news.metrics.items()]
+        attempt = run.trials[1].attempt
+        objective = run.record.spec.objective
+        rows.append(Ingest(run.id, 1, attempt, _STREAM, news.round, points, objective=objective))
+    for number, text in news.refused.items():
+        note = (now_s, "warning", text, 1)
+        rows.append(Ingest(run.id, number, run.trials[number].attempt, _STREAM, 0, notes=[note], cursor_before=0))
+    if rows:
+        run.context.retry_store(run.context.store.ingest, rows)
+    if news.failure:
+        run.cancel_all(FinalState(TrialState.FAILED, news.failure))
