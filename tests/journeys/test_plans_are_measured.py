@@ -43,6 +43,7 @@ def test_each_rank_is_measured_and_the_next_plan_tells_the_error(notebook):
     sent = notebook.value("_")
     assert sent.wait(timeout_s=200)
     assert sent.state == "SUCCEEDED", sent.why()
+    assert all("unknown size" not in sent.logs(1, "stderr", rank=rank) for rank in (0, 1))
     (found,) = sent.store.measurements()
     assert found.place == "local"
     one = found.measured

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import torch
@@ -95,7 +96,10 @@ class MemoryWatch:
         self._held_bytes = held_bytes(model, optimizer)
         watched: Any = profile(profile_memory=True)
         self._profile = watched
+        before = [torch.empty(1)]
         self._profile.__enter__()
+        with _without_stderr():  # where torch tells of the first memory that is freed and was there before
+            before.clear()
 
     def peak_bytes(self) -> int:
         """End the watch; return the most bytes that were held at a time."""
@@ -107,6 +111,20 @@ class MemoryWatch:
             now += event.nbytes()
             most = max(most, now)
         return int(self._held_bytes + most)
+
+
+@contextmanager
+def _without_stderr() -> Iterator[None]:
+    """Drop what native code writes to stderr."""
+    kept = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nothing)
 
 
 def held_bytes(model: nn.Module, optimizer: Optimizer) -> int:
