@@ -15,13 +15,15 @@ from jupyter_autotrain.core.cluster import ClusterSpec, find_named
 from jupyter_autotrain.core.cluster_figures import memory_of
 from jupyter_autotrain.core.measurement import ENOUGH, Accuracy, accuracy, find_measurements
 from jupyter_autotrain.core.text_format import closest_match
-from jupyter_autotrain.errors import MissingExtraError, PlanError, TraceError
+from jupyter_autotrain.errors import InfeasibleError, MissingExtraError, PlanError, TraceError
 from jupyter_autotrain.parallel.calibrate.calibration import find_machine, for_graph, weighed
+from jupyter_autotrain.parallel.choices import beyond
+from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.cost.model import Settings
 from jupyter_autotrain.parallel.graph.check import check
 from jupyter_autotrain.parallel.graph.graph import OpGraph
-from jupyter_autotrain.parallel.graph.prepare import prepare
-from jupyter_autotrain.parallel.plan import Plan, PlanImporter
+from jupyter_autotrain.parallel.graph.prepare import PreparedGraph, prepare
+from jupyter_autotrain.parallel.plan import Degrees, Plan, PlanImporter
 from jupyter_autotrain.parallel.search import (
     PROOF_S,
     SHARE_PUBLISHED,
@@ -30,6 +32,7 @@ from jupyter_autotrain.parallel.search import (
     Pins,
     SearchLimits,
     SearchRequest,
+    Solution,
     StrategySpace,
     default_share,
     retry_on_interrupt,
@@ -123,7 +126,24 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     request = SearchRequest(*parts, simplicity=_checked_share(share), execute=execute)
     with progress_on(sys.stdout) as tell:
         solution = solve(graph, machine, request, tell=tell)
+    if isinstance(pins, Degrees) and execute:
+        solution = _at_one_level(graph, request, solution)
     return Plan.of(request, solution, trace_s, known)
+
+
+def _at_one_level(graph: PreparedGraph, request: SearchRequest, found: Solution) -> Solution:
+    """Return the fastest plan of these degrees with one level of ZeRO for all weights, as runs; else what was found."""
+    if not beyond(found.graph, found.decision):
+        return found
+    running: list[Solution] = []
+    for level in ZeroLevel:
+        try:
+            solution = solve(graph, found.cluster, replace(request, pins=replace(request.pins, zero=level)))
+        except InfeasibleError:
+            continue
+        if not beyond(solution.graph, solution.decision):
+            running.append(solution)
+    return min(running, key=lambda each: (each.cost.step_s, each.cost.peak_memory_bytes), default=found)
 
 
 def _machine(cluster: str | JsonObject | ClusterSpec) -> ClusterSpec:

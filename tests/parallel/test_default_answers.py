@@ -1,6 +1,7 @@
 """Default answers run: whatever the model, the number of devices and their memory, `apply` takes the plan as it is."""
 
 from functools import cache
+from math import prod
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.importorskip("transformers")
 from torch.utils.data import DataLoader
 
 from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.plan import Degrees
 from tests.matrices import long_besides
 from tests.parallel import staging, training
 
@@ -51,6 +53,13 @@ def test_a_default_answer_has_a_recipe(case):
     assert plan.beyond == ()
     assert plan.recipe().ranks == plan.cluster.devices
     assert plan.solution.none_runs == ""
+
+
+@pytest.mark.parametrize("degrees", [{"data": 2}, {"tensor": 2}, {"data": 2, "tensor": 2}], ids=str)
+def test_a_plan_of_given_degrees_runs(degrees):
+    plan = api.plan(graph_of("gpt2", 16), None, f"{prod(degrees.values())}xA100", pins=Degrees(**degrees))
+    assert plan.beyond == ()
+    assert plan.recipe().ranks == plan.cluster.devices
 
 
 @pytest.mark.parametrize("case", long_besides(RUN, CASES), ids=named)
