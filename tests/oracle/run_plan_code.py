@@ -14,6 +14,7 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 import transformers
+from torch import nn
 from torch.distributed.tensor import DTensor
 
 STEPS = 3
@@ -28,8 +29,8 @@ def llama():
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES, **WORDS, num_key_value_heads=2))
 
 
-def gpt2():
-    sizes = {"n_layer": 3, "n_embd": 64, "n_head": 4, "n_positions": LENGTH}
+def gpt2(layers=3):
+    sizes = {"n_layer": layers, "n_embd": 64, "n_head": 4, "n_positions": LENGTH}
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **QUIET))
 
 
@@ -39,7 +40,37 @@ def t5():
     return transformers.T5ForConditionalGeneration(config)
 
 
-MODELS = {"llama": llama, "gpt2": gpt2, "t5": t5}
+class Block(nn.Module):
+    """A layer written by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(32)
+        self.up = nn.Linear(32, 64)
+        self.down = nn.Linear(64, 32)
+
+    def forward(self, x):
+        return x + self.down(self.up(self.norm(x)).relu())
+
+
+class Stack(nn.Module):
+    """A model written by hand, which returns its loss."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed = nn.Embedding(128, 32)
+        self.blocks = nn.ModuleList(Block() for _ in range(4))
+        self.norm = nn.LayerNorm(32)
+        self.head = nn.Linear(32, 128)
+
+    def forward(self, input_ids, labels):
+        x = self.embed(input_ids)
+        for block in self.blocks:
+            x = block(x)
+        return nn.functional.cross_entropy(self.head(self.norm(x)).flatten(0, 1).float(), labels.flatten())
+
+
+MODELS = {"llama": llama, "gpt2": gpt2, "t5": t5, "stack": Stack, "gpt2 of 4": lambda: gpt2(4)}
 
 
 def batch_of(step=0):
@@ -50,7 +81,8 @@ def batch_of(step=0):
 def train(model, optimizer):
     losses = []
     for step in range(STEPS):
-        loss = model(**batch_of(step)).loss
+        found = model(**batch_of(step))
+        loss = getattr(found, "loss", found)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()
@@ -67,15 +99,20 @@ def compare(case, code):
     model = MODELS[case.partition(":")[0]]().double().train()
     alone = copy.deepcopy(model)
     expected = train(alone, torch.optim.AdamW(alone.parameters(), lr=3e-4))
+    if hasattr(code, "spread_stages"):
+        losses = torch.stack(list(code.train(model, [batch_of(step) for step in range(STEPS)])))
+        return apart(model, losses, alone, expected, own=True)
     model = code.spread(model)
     optimizer = code.make_optimizer(model)
     losses = torch.stack([code.train_step(model, optimizer, batch_of(step)) for step in range(STEPS)])
     return apart(model, losses, alone, expected)
 
 
-def apart(model, losses, alone, expected):
+def apart(model, losses, alone, expected, *, own=False):
+    """Of pipeline stages each has parameters of its own; a tied one is named as the stage that has it reads it."""
     trained = parameters_of(model)
-    wanted = parameters_of(alone)
+    whole = dict(alone.named_parameters(remove_duplicate=False))
+    wanted = parameters_of(alone) if not own else {name: whole[name] for name in trained}
     assert trained.keys() == wanted.keys()
     most = max(float((trained[name] - wanted[name]).abs().max()) for name in wanted)
     return {"loss": float((losses - expected).abs().max()), "parameter": most, "error": ""}

@@ -39,17 +39,27 @@ LAYERS = {
     ),
     "data parallel, tensor, accumulated": Megatron(tensor=2, microbatches=2),
 }
+STAGES = {
+    "1F1B": Megatron(pipeline=2, microbatches=4),
+    "1F1B, recomputed": Megatron(pipeline=2, microbatches=2, recompute="full"),
+    "interleaved": Megatron(pipeline=2, microbatches=2, interleaved=True),
+    "1F1B, fully sharded": Megatron(pipeline=2, data=2, microbatches=2, zero=3),
+}
 OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed", "tensor and sequence")
 CASES = [f"llama: {states}" for states in (*STATES, "tensor", "tensor, recomputed")]
 CASES += [f"gpt2: {states}" for states in OF_GPT2]
+CASES += [f"{model}: {states}" for model in ("gpt2 of 4", "stack") for states in [*STAGES][:3]]
 BY_DEFAULT = (
     "llama: data parallel",
     "llama: zero 1, accumulated",
     "llama: fully sharded, recomputed",
     "llama: tensor",
     "gpt2: tensor and sequence",
+    "gpt2 of 4: 1F1B",
+    "stack: 1F1B, recomputed",
 )
 ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
+ON_FOUR += ["gpt2 of 4: 1F1B, fully sharded", "stack: 1F1B, fully sharded"]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 
 
@@ -68,8 +78,9 @@ def planned(script, model, pins, mode="hybrid_parallel", ranks=2):
 
 def planned_case(script, case, ranks=2):
     model, _, states = case.partition(": ")
-    if states in LAYERS:
-        return planned(script, model, LAYERS[states], ranks=ranks)
+    pinned = {**LAYERS, **STAGES}
+    if states in pinned:
+        return planned(script, model, pinned[states], ranks=ranks)
     return planned(script, model, STATES[states], "data_parallel", ranks)
 
 

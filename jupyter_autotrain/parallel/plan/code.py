@@ -12,6 +12,7 @@ from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.plan.code_parts import caveats, offloaded, replicas, submesh, tables
 from jupyter_autotrain.parallel.plan.formatting import ms
 from jupyter_autotrain.parallel.plan.modules import ModuleSharding, in_model, indices_of, layers_of, modules_of
+from jupyter_autotrain.parallel.plan.pipeline_code import pipeline_code
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.plan.recipe_code import recipe_code, switches
 from jupyter_autotrain.parallel.plan.recipes import recipe_of
@@ -32,9 +33,10 @@ def code(plan: PlanData) -> str:
     costs = plan.decision_costs()
     if not plan.beyond:
         recipe = recipe_of(costs)
-        if recipe.pipeline is None:
-            statistics = any(map(is_batch_norm, plan.graph.ops))
-            return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
+        if recipe.pipeline:
+            return pipeline_code(recipe, [_title(plan)])
+        statistics = any(map(is_batch_norm, plan.graph.ops))
+        return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
     modules = modules_of(costs)
     here = [module for module in modules if not module.host_table]
     meta = plan.graph.meta

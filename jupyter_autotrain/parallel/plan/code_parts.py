@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from jupyter_autotrain.parallel.choices import Support, choices_in
+from jupyter_autotrain.parallel.choices import Support, beyond, choices_in
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.modules import (
@@ -127,6 +127,8 @@ _MOST_NAMED: Final = 4
 
 def caveats(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[str, ...]:
     """Sentences, one for each thing that is still to be done by hand; none where the code runs as it stands."""
+    if not beyond(costs.graph, costs.decision):
+        return ()
     found = [_stages(len(costs.decision.stages), modules), _apart(costs, modules), *_unwritten(costs)]
     return tuple(sentence for sentence in found if sentence)
 

@@ -94,20 +94,23 @@ def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool =
         head: Comment lines above it.
         batch_statistics: Whether the model takes statistics over the batch.
     """
-    own = [_spread(recipe, batch_statistics), _optimizer(recipe), _loop(recipe)]
+    masters = bool(recipe.compute) and not _is_grouped(recipe)
+    optimizer = optimizer_code(masters=masters, several_meshes=recipe.tensor is not None)
+    own = [_spread(recipe, batch_statistics), optimizer, _loop(recipe)]
     if recipe.tensor:
         own.insert(0, "\n".join(tensor_table(recipe.tensor)))
     source = Source.of_interpreter()
     source.read(_IMPORTS)
     shared = source.reached_from("\n".join(own))
     body = "\n\n".join(part.strip("\n") + "\n" for part in (_constants(recipe), *shared, *own))
-    lines = [f"# {line}" for line in (*head, *_usage(recipe))]
+    lines = [f"# {line}" for line in (*head, *usage(recipe))]
     return "\n".join([*lines, "", *source.import_lines(body), "", body])
 
 
-def _optimizer(recipe: Recipe) -> str:
-    code = _MASTERS if recipe.compute and not _is_grouped(recipe) else _OPTIMIZER
-    return code.replace("{kernels}", ", foreach=False" if recipe.tensor else "")  # weights lie on several meshes
+def optimizer_code(*, masters: bool, several_meshes: bool = False) -> str:
+    """Return `make_optimizer`, of the weights or of 32-bit copies of them."""
+    code = _MASTERS if masters else _OPTIMIZER
+    return code.replace("{kernels}", ", foreach=False" if several_meshes else "")
 
 
 def _is_grouped(recipe: Recipe) -> bool:
@@ -115,7 +118,8 @@ def _is_grouped(recipe: Recipe) -> bool:
     return recipe.samples > 1 and (recipe.zero is not ZeroLevel.NONE or recipe.tensor is not None)
 
 
-def _usage(recipe: Recipe) -> Iterator[str]:
+def usage(recipe: Recipe) -> Iterator[str]:
+    """Yield how a script uses the code, and how it is started."""
     start = f"torchrun --nproc-per-node {recipe.ranks} script.py" if recipe.ranks > 1 else "python script.py"
     yield f"Save it as plan_code.py. In your script, started with `{start}`"
     if recipe.ranks > 1:
@@ -142,7 +146,7 @@ def _spread(recipe: Recipe, batch_statistics: bool) -> str:
         if batch_statistics:
             lines += ['    if KIND == "cuda":', "        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)"]
     off = switches(without_cache=recipe.without_cache, without_checkpointing=recipe.without_checkpointing)
-    lines += [*(f"    {line}" for line in off), "    model.to(DEVICE)", *_recompute(recipe)]
+    lines += [*(f"    {line}" for line in off), "    model.to(DEVICE)", *recompute_lines(recipe)]
     if recipe.ranks > 1:
         lines += ["    copy_from_rank_0(model, DEVICE)", *_distributed(recipe)]
     return "\n".join([*lines, "    return model"])
@@ -178,7 +182,8 @@ def switches(*, without_cache: bool, without_checkpointing: bool) -> Iterator[st
         yield "    model.gradient_checkpointing_disable()"
 
 
-def _recompute(recipe: Recipe) -> Iterator[str]:
+def recompute_lines(recipe: Recipe) -> Iterator[str]:
+    """Yield what makes layers recompute."""
     for mode in (Recompute.FULL, Recompute.SELECTIVE):
         for path in _paths([layer.path for layer in recipe.layers if layer.recompute is mode]):
             yield from path

@@ -14,8 +14,10 @@ from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, Tensor
 from jupyter_autotrain.parallel.plan.modules import indices_of, template_of
 
 TABLE: Final = "LAYERS"
+_MEMORY: Final = "jupyter_autotrain.parallel.cost"
 _INTERPRETER: Final = "jupyter_autotrain.parallel.apply"
 _MODULES: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor", "sharding")  # in order of need
+_STAGED: Final = ("recipe", "ranks", "recompute", "clipping", "stages", "sharding", "pipeline")
 _FOR_CHECKERS: Final = re.compile(r"  # (?:type: ignore|noqa).*")
 _ERROR: Final = '''class PlanError(Exception):
     """A model or a batch that does not fit the plan."""
@@ -43,10 +45,12 @@ class Source:
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of_interpreter(cls) -> Source:
-        """Return what runs recipes, but for the entry points."""
+    def of_interpreter(cls, *, staged: bool = False) -> Source:
+        """Return what runs recipes, or those with pipeline stages, but for the entry points."""
         source = cls()
-        for module in _MODULES:
+        if staged:
+            source.read(files(_MEMORY).joinpath("memory.py").read_text(encoding="utf-8"))
+        for module in _STAGED if staged else _MODULES:
             source.read(files(_INTERPRETER).joinpath(f"{module}.py").read_text(encoding="utf-8"))
         return source
 
@@ -101,17 +105,17 @@ def tensor_table(recipe: TensorRecipe) -> Iterator[str]:
     yield f"{TABLE} = TensorRecipe("
     yield f"    ranks={recipe.ranks},"
     modules = ((module.path, f"ModuleRecipe({{}}, {_words(module)})") for module in recipe.modules)
-    yield from _tuple("modules", modules)
+    yield from tuple_lines("modules", modules)
     if recipe.regions:
         yield f"    regions={recipe.regions!r},".replace("'", '"')
     for name in ("gathered", "summed", "sizes"):
         paths = getattr(recipe, name)
         if paths:
-            yield from _tuple(name, ((path, "{}") for path in paths))
+            yield from tuple_lines(name, ((path, "{}") for path in paths))
     yield ")\n"
 
 
-def _tuple(name: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+def tuple_lines(name: str, entries: Iterable[tuple[str, str]]) -> Iterator[str]:
     """Yield a tuple of what is made of paths; of layers that are alike as one entry."""
     alike: dict[tuple[str, str], list[int]] = defaultdict(list)
     for path, made in entries:
