@@ -5,7 +5,7 @@ from playwright.sync_api import expect
 
 from tests.browser.lab_page import run_command
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 CELLS = (
     "%load_ext jupyter_autotrain\n%autotrain session open lab",

@@ -98,6 +98,7 @@ def test_a_shell_of_a_session_is_a_terminal_at_its_place(lab, home):
     assert shell.exitstatus == 0
 
 
+@pytest.mark.long
 def test_a_session_works_where_ipykernel_is_not_installed(notebook, tmp_path, monkeypatch):
     (tmp_path / "without").mkdir()
     (tmp_path / "without" / "ipykernel.py").write_text("raise ImportError('there is none')")
