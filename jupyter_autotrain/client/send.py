@@ -14,6 +14,7 @@ from jupyter_autotrain.agent import durable
 from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.orphans import draft
+from jupyter_autotrain.client.tracking import following
 from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
@@ -52,8 +53,10 @@ def send(
         StoreError: It could not be stored.
         ManagerError: No manager can be started.
         AutotrainError: A secret is not set.
+        MissingExtraError: The library of a server that `spec.track` names is not installed.
         DataError: A file of `spec.data` is not there, or cannot be read.
     """
+    following.check(spec.track)
     values = manager_client.secret_values(spec, secrets)
     spec, manifests = data_files.read(home, spec, folder, progress)
     store = Store.open(home)
@@ -72,7 +75,9 @@ def send(
                 raise
     with suppress(KeyboardInterrupt):  # it is stored, and the manager reads the store
         manager_client.notify(home)
-    return Experiment(home, store, experiment_id, secrets)
+    experiment = Experiment(home, store, experiment_id, secrets)
+    following.start(experiment, secrets)
+    return experiment
 
 
 def _publish(folder: Path, target: Path) -> None:

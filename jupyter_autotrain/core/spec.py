@@ -198,6 +198,7 @@ class ExperimentSpec:
         federated: How its trials, the clients, train one model together; None: they are independent.
         flower: The federated training that its one trial has a SuperLink of Flower run; None: it runs the cell.
         header: The header as the user wrote it, for the record.
+        track: The tracking servers that it is delivered to, such as mlflow.
         origin: The notebook it was submitted from.
         mode: `BATCH` or `STANDARD`.
     """
@@ -239,6 +240,7 @@ class ExperimentSpec:
     federated: FederatedSpec | None = None
     flower: FederatedSpec | None = None
     header: str = ""
+    track: tuple[str, ...] = ()
     origin: Origin = field(default_factory=Origin)
     mode: str = BATCH
 

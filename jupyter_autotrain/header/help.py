@@ -126,7 +126,7 @@ KEY_GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "secrets": ("secrets", "not_secrets"),
         "clients that train together": ("mode", "clients", "federated"),
         "several processes": ("launcher", "elastic", "parallel", "stall"),
-        "around a run": ("autolog", "post_mortem", "priority", "weight", "on_rerun", "hooks", "notify"),
+        "around a run": ("autolog", "post_mortem", "priority", "weight", "on_rerun", "hooks", "notify", "track"),
     }
 )
 """The keys of the header by what they are about, those that most cells have first; sections of backends apart."""

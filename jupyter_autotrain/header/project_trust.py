@@ -39,7 +39,7 @@ FREE_KEYS: Final = frozenset(
 TRUSTED_KEYS: Final = frozenset(
     {
         "backend", "clients", "federated", "mode", "env", "environment", "pass_env", "secrets", "not_secrets", "ship",
-        "data", "hooks", "parallel", "on_rerun", "setup", "start_from", "tuner",
+        "data", "hooks", "parallel", "on_rerun", "setup", "start_from", "track", "tuner",
     }
 )  # fmt: skip
 """Keys that count after trust alone, as do all sections of backends and all profiles with every option of theirs.

@@ -248,6 +248,12 @@ class HeaderKeys(Section):
         "files first; the rest stays there until `%autotrain pull`.",
         examples=["1GB"],
     )
+    track: Annotated[tuple[Annotated[str, OneOf(("mlflow",))], ...], BeforeValidator(list_of_words)] = Field(
+        default=(),
+        description="Tracking servers that get its parameters, metrics and files as they come. Where one is, its own "
+        "variables say (MLFLOW_TRACKING_URI); one that is away gets all later.",
+        examples=["mlflow"],
+    )
     on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
         default="keep",
         description="What becomes of this cell's earlier run when it still runs: it continues next to the new one, is "
@@ -409,6 +415,7 @@ class Header(HeaderKeys):
             fetch_limit_bytes=self.fetch_limit,
             retries=self.retries,
             hooks=self.chosen_hooks,
+            track=self.track,
             federated=self._federated,
             flower=self._flower,
             header=self._text,

@@ -64,6 +64,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
+    _add_track(add("track", "deliver an experiment to a tracking server, as far as it has not got it", about="?"))
     _add_stop(add("stop", "stop an experiment, and say which processes ended", about="?"))
     add("retry", "run the failed trials again", about="?")
     add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
@@ -200,6 +201,10 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
     plan.add_argument("--memory", help="most memory per device, such as 80GB")
     plan.add_argument("--offload", action="store_true", help="optimizer states and tables may live on the host")
     plan.add_argument("--simplicity", type=float, metavar="SHARE", help="of the step time given up for a simpler plan")
+
+
+def _add_track(track: argparse.ArgumentParser) -> None:
+    track.add_argument("server", nargs="?", default="mlflow", metavar="SERVER", help="mlflow (default)")
 
 
 def _add_stop(stop: argparse.ArgumentParser) -> None:

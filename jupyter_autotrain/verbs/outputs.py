@@ -18,6 +18,8 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.experiment_files import trial_or_best, trial_or_newest
 from jupyter_autotrain.client.logs import LogFollower, LogTail, read_tail
 from jupyter_autotrain.client.outputs import Output
+from jupyter_autotrain.client.tracking.exporter import exporter
+from jupyter_autotrain.client.tracking.mirror import Mirror
 from jupyter_autotrain.core.attempt import trial_spec
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.backend_check import ManifestBackend
@@ -85,6 +87,30 @@ def _follow(experiment: Experiment, number: int, follower: LogFollower, write: C
                 write(text)
     except KeyboardInterrupt:
         write("\n(no longer following; the trial continues)\n")
+
+
+def track(command: CommandContext, arguments: argparse.Namespace) -> None:
+    """Deliver all that an experiment has so far to a tracking server.
+
+    Raises:
+        AutotrainError: The server is not known or does not answer; what it has not taken waits.
+    """
+    experiment = command.find(arguments.experiment)
+    mirror = Mirror(experiment, arguments.server, exporter(arguments.server))
+    with mirror.alone():
+        before = mirror.waiting
+        try:
+            is_whole = mirror.deliver()
+        except AutotrainError:
+            raise
+        except Exception as error:  # whatever the server's library raises
+            raise AutotrainError(
+                f"{arguments.server} does not take it: {type(error).__name__}: {error}",
+                f"Nothing is lost: {count(mirror.waiting, 'point')} of {experiment.name} wait here.",
+                "Try again when it answers.",
+            ) from error
+        rest = "" if is_whole else "; it still runs"
+        command.write(f"{experiment.name}: {count(before, 'point')} delivered to {arguments.server}{rest}.\n")
 
 
 _MAX_LISTED = 20

@@ -12,6 +12,7 @@ from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.experiment_files import trial_or_best
+from jupyter_autotrain.client.tracking.exporter import exporter
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.table import Table
@@ -22,6 +23,7 @@ from jupyter_autotrain.verbs.control import listed, show_warm, warm_json
 from jupyter_autotrain.views.json_objects import experiment_json, strict, trial_json
 from jupyter_autotrain.views.summary import parameter_names, value_text
 
+_MLFLOW: Final = "mlflow:"
 _BAD: Final = (TrialState.FAILED, TrialState.LOST)
 
 
@@ -121,14 +123,17 @@ def _no_best(experiment: Experiment, metric: str) -> str:
 
 
 def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
-    """Put experiments side by side: objective, best value, its parameters."""
-    found = [*map(command.find, arguments.experiment)]
+    """Put experiments side by side: objective, best value, its parameters; a run of a server is `mlflow:RUN`."""
+    named = [reference for reference in arguments.experiment if not reference.startswith(_MLFLOW)]
+    found = [*map(command.find, named)]
     if arguments.json:
         write_json(command, [experiment_json(experiment, experiment.record) for experiment in found])
         return
     bests = [experiment.best for experiment in found]
     names = parameter_names(filter(None, bests))
     rows = [_compared(experiment, trial, names) for experiment, trial in zip(found, bests, strict=True)]
+    runs = [reference.removeprefix(_MLFLOW) for reference in arguments.experiment if reference.startswith(_MLFLOW)]
+    rows += [_compared_run(run, found, names) for run in runs]
     command.present(Table(["name", "state", "trials", "objective", "best", *names], rows))
 
 
@@ -140,6 +145,22 @@ def _compared(experiment: Experiment, best: TrialRecord | None, names: Sequence[
     if best is None:
         return [*row, "-", *["-"] * len(names)]
     return [*row, value_text(best), *(parameter(best.params.get(name, "-")) for name in names)]
+
+
+def _compared_run(run: str, beside: Sequence[Experiment], names: Sequence[str]) -> list[str]:
+    """Return a run of MLflow as a row beside experiments: the last value of their objective's metric."""
+    objectives = [one.record.spec.objective for one in beside if one.record.spec.objective]
+    metric = objectives[0].metric if objectives else ""
+    try:
+        found = exporter("mlflow").read(run)
+    except AutotrainError:
+        raise
+    except Exception as error:  # whatever MLflow raises
+        text = f"compare: MLflow does not give the run {run!r}: {error}"
+        raise AutotrainError(text, "A run of the server at MLFLOW_TRACKING_URI.", "Look up its id there.") from error
+    value = found.metrics.get(metric)
+    row = [f"mlflow:{found.name}", found.state, "1", metric or "-", "-" if value is None else number(value)]
+    return [*row, *(found.params.get(name, "-") for name in names)]
 
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:

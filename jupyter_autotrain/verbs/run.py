@@ -38,6 +38,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "report": "outputs:report",
         "load": "results:load",
         "pull": "outputs:pull",
+        "track": "outputs:track",
         "why": "explain:why",
         "stacks": "debugging:stacks",
         "debug": "debugging:debug",

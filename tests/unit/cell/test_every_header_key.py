@@ -70,6 +70,7 @@ OTHER_VALUES = {
     "resources.gpu_memory": "16GB..",
     "timeout": "30m",
     "stall": "20m",
+    "track": "mlflow",
     "post_mortem": True,
     "budget": {"time": "2h"},
     "budget.time": "2h",
