@@ -17,6 +17,7 @@ from ruamel.yaml.error import YAMLError
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import HeaderError
 from jupyter_autotrain.header.aliases import snake
+from jupyter_autotrain.header.nni_services import SERVICES, read_service
 
 _OLD_KEYS: Final[Mapping[str, str]] = {
     "max_trial_num": "max_trial_number", "max_exec_duration": "max_experiment_duration",
@@ -192,10 +193,12 @@ def _read_service(document: _Settings, found: NniExperiment, path: Path) -> None
     elif platform == "remote":
         found.settings["backend"] = {"type": "ssh", "hosts": [_host(machine) for machine in machines]}
         found.notes.append("Its machines become hosts of SSH; keys are those of your ssh_config and agent.")
+    elif platform in SERVICES:
+        read_service(SERVICES[platform], service, found.settings, found.notes)
     else:
         raise HeaderError(
             f"{path.name} runs on {platform}.",
-            "An import runs on local or remote (SSH).",
+            f"An import runs on local, remote (SSH) or {', '.join(SERVICES)}.",
             "Describe the place once (%autotrain backends add), and set platform: local and --backend NAME.",
         )
     if service:

@@ -47,6 +47,7 @@ class ProcessService:
     capabilities = Capabilities(multi_worker=True, limits_memory=True, secrets=True)
     pause_s = 0.05
     settle_s = 0.3
+    keeps_whole_log = True
 
     def __init__(self, runner: JobRunner) -> None:
         self.runner = runner
@@ -113,6 +114,10 @@ class ProcessService:
         if "failure" in found:
             raise BackendError(*cast("list[str]", found["failure"]))
         return found["ok"]
+
+    def release(self, ref: JobRef, *, waits: bool) -> None:
+        if waits:
+            self.runner.stop(str(ref.data["name"]))
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:
         self._answer()

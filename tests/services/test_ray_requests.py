@@ -21,10 +21,11 @@ from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 from jupyter_autotrain.testing import trial_of
 
 
-def test_a_trial_is_two_requests_its_package_and_its_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RAY_AUTH_TOKEN", "hunter2-hunter2")
+def test_a_trial_is_two_requests_its_package_and_its_job(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("hunter2-hunter2")
     home = Home(tmp_path / "home")
     options: JsonObject = {"address": "http://head:8265", "gpu_type": "A100", "runtime_env": {"pip": ["einops"]}}
+    options = {**options, "login_file": str(tmp_path / "token")}
     backend = RayBackend(Profile("lab", "ray", options), BackendContext(home))
     trial = trial_of(home, "", params={"lr": 0.5}, resources=Resources(cpus=2, gpus=1, memory_bytes=1 << 30))
     shown = backend.render(trial, Placement((NodePlacement("10.0.0.7"),))).files["requests.txt"]
@@ -44,7 +45,7 @@ def test_a_trial_is_two_requests_its_package_and_its_job(tmp_path: Path, monkeyp
         "metadata": {"jupyter_autotrain": "e1-1-1"}, "submission_id": name,
         "runtime_env": {
             "env_vars": {
-                "AUTOTRAIN_POD": '{"is_container": false, "nodes": 1, "pause_s": 0.25}',
+                "AUTOTRAIN_POD": '{"is_container": false, "lingers": false, "nodes": 1, "pause_s": 0.25}',
                 "PYTHONUNBUFFERED": "1", "RAY_JOB_STOP_WAIT_TIME_S": "60",
             },
             "pip": ["einops"], "working_dir": f"gcs://{uri}",
@@ -70,21 +71,11 @@ def test_a_package_is_a_zip_file_that_is_the_same_for_the_same_files() -> None:
         assert {name: archive.read(name) for name in archive.namelist()} == files
 
 
-@pytest.mark.parametrize(
-    ("variables", "expected"),
-    [
-        ({"RAY_AUTH_TOKEN": "t"}, {"Authorization": "Bearer t"}),
-        ({"RAY_AUTH_TOKEN_PATH": "TOKEN"}, {"Authorization": "Bearer of-file"}),
-        ({"RAY_JOB_HEADERS": '{"X-Team": "lab"}', "RAY_AUTH_TOKEN_PATH": "/nowhere"}, {"X-Team": "lab"}),
-    ],
-)
-def test_credentials_come_from_where_rays_own_tools_take_them(
-    variables: dict[str, str], expected: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_token_comes_from_where_rays_own_tools_keep_it(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("of-file\n")
-    environ = {name: str(token) if value == "TOKEN" else value for name, value in variables.items()}
-    assert RayService({}, environ)._headers() == expected
+    assert RayService({"login_file": str(token)})._headers() == {"Authorization": "Bearer of-file"}
+    assert RayService({"login_file": str(tmp_path / "none")})._headers() == {}
 
 
 @pytest.mark.parametrize(

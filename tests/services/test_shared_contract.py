@@ -81,7 +81,9 @@ class TestFaults(ServiceHarness):
         assert self.read(backend, ref, wire.STDOUT) == b"ran\n"
 
     def test_a_service_that_does_not_answer_is_a_doubt_and_never_an_end(self, backend: Backend, home: Home) -> None:
-        ref = self.start(backend, home, "print('begun', flush=True)\nwhile not should_stop(): pass")
+        ref = self.start(
+            backend, home, "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
+        )
         self.begun(backend, ref)
         self.service.is_away = True
         status = wait_until(lambda: self._doubtful(backend, ref), "a doubt")

@@ -27,6 +27,7 @@ CHECKPOINTS = "checkpoints"
 TRIAL = "trial"  # below RUN, as the following: the trial directory
 STATES = "states"  # every content of status.json, one a line
 FILES = "files.json"  # what the trial has left: {"sizes": {path: bytes}, "left": [paths that are not in the log]}
+RELEASED = "released"  # there when all that a job has written is collected, and it need not wait any more
 NODE = "node"  # in the log only: which node of the trial the pod is
 
 TRIAL_VARIABLE = "AUTOTRAIN_TRIAL"

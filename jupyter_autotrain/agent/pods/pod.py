@@ -230,7 +230,7 @@ class Pod:
         return {}
 
     def _linger(self) -> None:
-        """Wait until all is collected, and the pod is deleted, where the log alone may not hold it.
+        """Wait until all is collected, where the log alone may not hold it: then the pod is deleted, or released.
 
         A container that was started again keeps in its pod how the one before it has ended.
         """
@@ -239,7 +239,8 @@ class Pod:
             return
         linger_s = self._options.get("linger_s")
         end_s = time.monotonic() + (linger_s if isinstance(linger_s, (int, float)) else _LINGER_S)
-        while time.monotonic() < end_s and not self._is_told_to_end:
+        released = f"{self._run}/{places.RELEASED}"
+        while time.monotonic() < end_s and not self._is_told_to_end and not os.path.exists(released):
             time.sleep(_MOST_PAUSE_S)
 
 

@@ -80,7 +80,8 @@ def main() -> None:
     if len(sys.argv) > 1:
         from jupyter_autotrain.agent.pods import service_job  # noqa: PLC0415 - pods have no use for it
 
-        sys.exit(service_job.run(os.environ, sys.argv[1], os.path.dirname(os.path.abspath(sys.argv[0]))))
+        code = os.path.dirname(os.path.abspath(sys.argv[0]))
+        sys.exit(service_job.run(os.environ, sys.argv[1], code, *sys.argv[2:3]))
     idle_s = fields.mapping(json.loads(os.environ.get(places.POD_VARIABLE) or "{}")).get(places.REUSE_IDLE)
     if isinstance(idle_s, (int, float)):
         sys.exit(PooledTrials(os.environ).run_all(idle_s))

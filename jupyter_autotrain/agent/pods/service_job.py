@@ -1,46 +1,117 @@
 """The program of a job at a training service: a trial where there may be no container of its own.
 
-Its package lies in one folder, as the service has unpacked it: the agent, `trial.json` where that is too long for a
-variable, archives, and `secrets.json` with the values of secrets, which is removed before the trial begins. All that
-the job makes lies in a folder of its own, which is removed at its end.
+Its package lies in one folder, as the service has unpacked it: the agent and archives. `trial.json`, where that stands
+in no variable, and `secrets.json` with the values of secrets, which is removed before the trial begins, lie there too,
+or in a folder that the job shares with its manager. All that the job makes lies in a folder of its own, which is
+removed at its end.
+
+A manager asks a running trial for its files by another job beside it, or in the folder that both share:
+
+```
+SHARED/requests/NAME.json    a request, as `agent.pods.requests` takes it
+SHARED/answers/NAME.json     its answer
+```
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import shutil
+import signal
 import sys
+import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.agent import fields, files
+from jupyter_autotrain.agent import fields, files, system, wire
 from jupyter_autotrain.agent.pods import places, requests
 from jupyter_autotrain.agent.pods.pod import Pod
 from jupyter_autotrain.agent.service.request_loop import RequestLoop
 
 SECRETS_FILE = "secrets.json"
+REQUESTS = "requests"
+ANSWERS = "answers"
+_LOOK_AGAIN_S = 0.1
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
 
 
-def run(environ: Mapping[str, str], folder: str, code: str) -> int:
+def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") -> int:
     """Run the trial; return the exit code of the job.
 
     Args:
         environ: The variables of the job.
         folder: Of all that the job makes.
         code: Where its package lies.
+        shared: A folder that it shares with its manager; "" where there is none.
     """
+    own_folder = shared or code
     text = environ.get(places.TRIAL_VARIABLE)
-    trial = fields.mapping(json.loads(text) if text else files.read_json(code, places.TRIAL_FILE))
+    trial = fields.mapping(json.loads(text) if text else files.read_json(own_folder, places.TRIAL_FILE))
     for archive in _mappings(trial.get("archives")):
         if archive.get("path"):
             archive["path"] = f"{code}/{os.path.basename(str(archive['path']))}"
-    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **_secrets(code)}
+    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **_secrets(own_folder)}
+    answering = _start_answering(folder, shared) if shared else None
     try:
         return Pod(own, folder, code).main()
     finally:
+        if answering is not None:
+            os.kill(answering, signal.SIGKILL)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _start_answering(folder: str, shared: str) -> int:
+    """Start the process that answers requests in a shared folder; return its pid."""
+    parent = os.getpid()
+    pid = os.fork()
+    if pid:
+        return pid
+    try:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # it ends with the job alone
+        system.die_with_parent(parent)
+        answer_all(folder, shared)
+    finally:
+        os._exit(0)
+
+
+def answer_all(folder: str, shared: str) -> None:
+    """Answer requests in a shared folder until this process is killed.
+
+    Once the manager has removed the folder, all is collected: a job that waits for that may end.
+
+    Args:
+        folder: Of all that the job makes.
+        shared: The folder that the job shares with its manager.
+    """
+    released = f"{folder}/{places.RELEASED}"
+    while True:
+        with contextlib.suppress(OSError):
+            if os.path.isdir(shared) == os.path.exists(released):
+                _note(released, is_gone=not os.path.isdir(shared))
+            for name in sorted(os.listdir(f"{shared}/{REQUESTS}")):
+                _answer_file(folder, shared, name)
+        time.sleep(_LOOK_AGAIN_S)
+
+
+def _note(released: str, *, is_gone: bool) -> None:
+    """Note that the shared folder is gone, or is there again: a mount may be away for a while."""
+    if is_gone:
+        wire.write_atomically(released, b"", sync=False)
+    else:
+        os.unlink(released)
+
+
+def _answer_file(folder: str, shared: str, name: str) -> None:
+    if not name.endswith(".json"):
+        return  # it is being written
+    with open(f"{shared}/{REQUESTS}/{name}", "rb") as file:
+        request = file.read()
+    output = io.BytesIO()
+    RequestLoop(output).answer(request, requests.handlers(folder, is_container=False))
+    wire.write_atomically(f"{shared}/{ANSWERS}/{name}", output.getvalue(), sync=False)
+    os.unlink(f"{shared}/{REQUESTS}/{name}")
 
 
 def _mappings(value: object) -> list[dict[str, object]]:

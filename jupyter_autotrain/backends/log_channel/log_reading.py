@@ -5,7 +5,7 @@ Lines that come twice or in another order change nothing; what is missing is see
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from jupyter_autotrain.agent.pods import frames, places
@@ -62,12 +62,15 @@ class LogReader:
         elif self.node is not None:  # else it comes before a pod of several says which it is
             yield self.node, frame
 
-    def keep(self, lines: Iterable[str], *, is_whole: bool) -> tuple[bool, bool]:
+    def keep(
+        self, lines: Iterable[str], *, is_whole: bool, fetch: Callable[[GapError], bytes] | None = None
+    ) -> tuple[bool, bool]:
         """Keep what a part of the log says; what that cannot tell, of bytes before it, is left for the whole log.
 
         Args:
             lines: Of the log, in order, newest last.
             is_whole: Whether the service has no more of it: what is missing then is marked as missing.
+            fetch: Gives missing bytes from the trial itself; None where it cannot be asked.
 
         Returns:
             Whether anything was new, and whether something is missing.
@@ -87,11 +90,14 @@ class LogReader:
             try:
                 is_new |= _append(node, frame)
             except GapError as gap:
-                if not is_whole:
+                data = fetch(gap) if fetch is not None else b""
+                node.append(gap.path, gap.begin, data)
+                is_missing = len(data) < gap.end - gap.begin
+                if is_missing and not is_whole:
                     return is_new, True
-                mark_missing(node, gap, 0)
+                mark_missing(node, gap, len(data))
                 is_new |= _append(node, frame)
-        return is_new, has_gap and not is_whole
+        return is_new, has_gap and not is_whole and fetch is None
 
 
 def _append(node: CollectedNode, frame: frames.Frame) -> bool:

@@ -62,7 +62,7 @@ class ServiceBackend(TrialDirectories, ABC):
         self._context = context
         self._service = self.connect(profile.options)
         self.capabilities = replace(self._service.capabilities, pushes=True)
-        self._packer = Packer(context)
+        self._packer = Packer(context, lingers=not self._service.keeps_whole_log)
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._follower = JobFollower(self._service, lambda job_id: self._on_news([job_id]))
 

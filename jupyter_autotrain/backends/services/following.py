@@ -12,13 +12,15 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.pods import frames
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.log_channel import judging
-from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, GapError
 from jupyter_autotrain.backends.log_channel.log_reading import LogReader
 from jupyter_autotrain.backends.services.service import Service, ServiceState
 from jupyter_autotrain.core.backend import JobRef
@@ -28,6 +30,7 @@ _TAIL_LINES = 60  # a running trial writes a few in a second
 _READERS = 8
 _PIECE_BYTES = 2 << 20
 _PROVED_S = 60.0
+_LINGERS_BYTES = frames.SAFE_LOG_BYTES // 2  # a job that has written twice as much waits until all is collected
 _WAIT_S = 0.05
 _GONE = ServiceState(TrialState.LOST, "Lost: the service does not know its job any more.")
 _log = logging.getLogger(__name__)
@@ -77,6 +80,10 @@ class ServiceJob:
         if self.final is None:
             self.final = self.collected.final_status()
         return self.final
+
+    def lacks_files(self) -> bool:
+        """Return whether the trial has ended, and its log has not held all that it should."""
+        return self.collected.nodes[0].listing() is not None and not self.collected.has_ended()
 
     def is_over(self) -> bool:
         """Return whether the service says that it has ended."""
@@ -190,7 +197,7 @@ class JobFollower:
         state = job.state
         if state is None or state is _GONE or state.state is TrialState.PREPARING:
             return
-        wants_all = not job.is_read or job.is_over()
+        wants_all = not job.is_read or job.is_over() or job.lacks_files()
         if not wants_all:
             lines = self._service.log(job.ref, state, _TAIL_LINES).splitlines()
             is_new, wants_all = job.reader.keep(lines, is_whole=False)
@@ -198,10 +205,22 @@ class JobFollower:
                 self._on_news(job.ref.job_id)
         if wants_all:
             lines = self._service.log(job.ref, state, None).splitlines()
-            is_new, _ = job.reader.keep(lines, is_whole=self._may_be_marked(job))
+            fetch = None if job.is_over() else partial(self._missing, job)
+            is_new, _ = job.reader.keep(lines, is_whole=self._may_be_marked(job), fetch=fetch)
             job.is_read = True
             if is_new:
                 self._on_news(job.ref.job_id)
+
+    def _missing(self, job: ServiceJob, gap: GapError) -> bytes:
+        """Return bytes that the log of a running job does not hold any more, from the job itself."""
+        found = b""
+        while len(found) < gap.end - gap.begin:
+            begin = gap.begin + len(found)
+            data = self.piece(job, gap.path, begin, min(_PIECE_BYTES, gap.end - begin))
+            if not data:
+                break
+            found += data
+        return found
 
     def _may_be_marked(self, job: ServiceJob) -> bool:
         """Return whether what is missing in the whole log will not come any more."""
@@ -212,6 +231,8 @@ class JobFollower:
 
     def _settle(self, job: ServiceJob) -> None:
         """Settle the end of a trial where it has come."""
+        if job.lacks_files() and not job.is_over():
+            self._fetch_lost(job)
         if job.collected.has_ended():
             if not job.is_over():
                 self._fetch_left(job)
@@ -244,15 +265,16 @@ class JobFollower:
         with self._lock:
             self._jobs.pop(job.ref.job_id, None)
         self._on_news(job.ref.job_id)
-        if job.state is not None and not job.is_over():  # it waits for what was too much for its log to be fetched
-            self._stop_quietly(job, job.state)
+        try:
+            self._service.release(job.ref, waits=not job.is_over() and self._waits(job))
+        except (AutotrainError, OSError) as error:  # it ends by itself after a while
+            _log.warning("%s is not released: %s", job.name, error)
 
-    def _stop_quietly(self, job: ServiceJob, state: ServiceState) -> None:
-        if job.collected.nodes[0].left or job.is_cancelled:
-            try:
-                self._service.stop(job.ref, state)
-            except AutotrainError as error:  # it ends by itself after a while
-                _log.warning("%s is not stopped: %s", job.name, error.found)
+    def _waits(self, job: ServiceJob) -> bool:
+        """Return whether a job waits at its end until all of its trial is collected."""
+        node = job.collected.nodes[0]
+        sizes = cast("dict[str, int]", (node.listing() or {}).get("sizes") or {})
+        return not self._service.keeps_whole_log or bool(node.left) or sum(sizes.values()) > _LINGERS_BYTES
 
     def _fetch_left(self, job: ServiceJob) -> None:
         """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
@@ -262,13 +284,22 @@ class JobFollower:
             room_bytes -= size
             if room_bytes < 0:
                 return
-            offset = max(have, 0)
-            while offset < size:
-                data = self.piece(job, path, offset, min(_PIECE_BYTES, size - offset))
-                if not data:
-                    break
-                node.append(path, offset, data)
-                offset += len(data)
+            self._fetch_rest(job, path, max(have, 0), size)
+
+    def _fetch_lost(self, job: ServiceJob) -> None:
+        """Fetch what the log should have held, and does not hold any more."""
+        node = job.collected.nodes[0]
+        for path, have, size in list(node.missing()):
+            if path not in node.left:
+                self._fetch_rest(job, path, max(have, 0), size)
+
+    def _fetch_rest(self, job: ServiceJob, path: str, offset: int, size: int) -> None:
+        while offset < size:
+            data = self.piece(job, path, offset, min(_PIECE_BYTES, size - offset))
+            if not data:
+                break
+            job.collected.nodes[0].append(path, offset, data)
+            offset += len(data)
 
     def piece(self, job: ServiceJob, path: str, offset: int, most_bytes: int) -> bytes:
         """Return a part of a file of a running trial.

@@ -57,12 +57,30 @@ class TrialPackage:
         """The interpreter at the service."""
         return str(self.options.get("python") or "python3")
 
+    @property
+    def job_variables(self) -> Mapping[str, str]:
+        """The variables of a job that has `trial.json` as a file."""
+        return {name: value for name, value in self.variables.items() if name != places.TRIAL_VARIABLE}
+
+    @property
+    def trial_text(self) -> str:
+        """`trial.json`."""
+        return self.variables.get(places.TRIAL_VARIABLE) or self.files[places.TRIAL_FILE].decode()
+
+    @property
+    def shared_files(self) -> Mapping[str, bytes]:
+        """The files that trials of an experiment share."""
+        return {name: content for name, content in self.files.items() if name != places.TRIAL_FILE}
+
+    def secret_file(self, values: Mapping[str, str]) -> bytes:
+        """Return the file with the values of the trial's secrets; empty where it has none."""
+        wanted = {name: values[name] for name in self.trial.secrets if name in values}
+        return json.dumps(wanted).encode() if wanted else b""
+
     def with_secrets(self, values: Mapping[str, str]) -> Mapping[str, bytes]:
         """Return the files with the values of the trial's secrets among them."""
-        wanted = {name: values[name] for name in self.trial.secrets if name in values}
-        if not wanted:
-            return self.files
-        return {**self.files, service_job.SECRETS_FILE: json.dumps(wanted).encode()}
+        content = self.secret_file(values)
+        return {**self.files, service_job.SECRETS_FILE: content} if content else self.files
 
 
 def job_name(home: str, job_id: str, longest: int = 120) -> str:
@@ -88,9 +106,11 @@ class Packer:
 
     Args:
         context: The home.
+        lingers: Whether a job waits at its end until all is collected.
     """
 
-    def __init__(self, context: BackendContext) -> None:
+    def __init__(self, context: BackendContext, *, lingers: bool = False) -> None:
+        self._lingers = lingers
         self._context = context
         self._home = home_identity(context.home)
         self._packed: dict[str, tuple[str, bytes]] = {}
@@ -112,7 +132,7 @@ class Packer:
         if trial.source is not None and not saved:
             content["resume_note"] = f"begins anew: {trial.source.label} has no checkpoint"
         text = json.dumps(content, sort_keys=True)
-        job: JsonObject = {"nodes": 1, "pause_s": _PAUSE_S, "is_container": False}
+        job: JsonObject = {"nodes": 1, "pause_s": _PAUSE_S, "is_container": False, "lingers": self._lingers}
         variables = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json.dumps(job, sort_keys=True)}
         if len(text.encode()) > _MOST_VARIABLE_BYTES:
             files[places.TRIAL_FILE] = text.encode()

@@ -49,6 +49,7 @@ class Service(Protocol):
     capabilities: Capabilities
     pause_s: float  # between two looks at its jobs
     settle_s: float  # how long a log may still come after the end of its job
+    keeps_whole_log: bool  # else a job waits at its end until all of its trial is collected
 
     def check_steps(self) -> Iterator[CheckStep]:
         """Yield the steps before a trial can run there, and end after the first that fails; raise nothing."""
@@ -80,6 +81,15 @@ class Service(Protocol):
 
     def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
         """Have a running job answer a request about its files, as `agent.pods.requests` does."""
+        ...
+
+    def release(self, ref: JobRef, *, waits: bool) -> None:
+        """Let go of a job whose trial is collected: what was put anywhere for it goes, its record stays.
+
+        Args:
+            ref: The job.
+            waits: Whether it waits for this before it ends.
+        """
         ...
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:

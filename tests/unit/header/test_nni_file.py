@@ -77,6 +77,34 @@ def test_a_file_of_version_1_with_its_search_space_beside_it_is_read_too(tmp_pat
     assert found.notes == ["Its tuner Anneal becomes tpe."]
 
 
+OPENPAI = """
+  platform: openpai
+  host: https://pai.example.org
+  username: ada
+  token: hunter2-hunter2
+  trialCpuNumber: 2
+  trialMemorySize: 8 GB
+  storageConfigName: confignfs
+  dockerImage: pytorch/pytorch
+  localStorageMountPoint: /mnt/pai
+  containerStorageMountPoint: /mnt/confignfs
+  reuseMode: true
+"""
+
+
+def test_a_file_for_openpai_becomes_a_place_without_its_token(tmp_path):
+    found = read_nni_file(written(tmp_path, NEW.replace(" {platform: local, useActiveGpu: true}", OPENPAI)))
+    assert found.settings["backend"] == {
+        "type": "openpai", "address": "https://pai.example.org", "user": "ada", "image": "pytorch/pytorch",
+        "storage_name": "confignfs", "storage": {"local_path": "/mnt/pai", "mount_path": "/mnt/confignfs"},
+    }  # fmt: skip
+    made = spec(found)
+    assert (made.resources.cpus, made.resources.memory_bytes) == (2.0, 8_000_000_000)
+    (note,) = found.notes
+    assert "clusters.yaml" in note
+    assert "hunter2" not in f"{found}"
+
+
 def test_remote_machines_become_hosts_of_ssh(tmp_path):
     remote = (
         "{platform: remote, machineList: [{host: a, user: ada, port: 2222, password: x}, {host: b}], reuseMode: false}"
@@ -94,7 +122,7 @@ def test_remote_machines_become_hosts_of_ssh(tmp_path):
         ("trialCommand: python3 mnist.py --epochs 2\n", "", "is no experiment of NNI: it has no trialCommand"),
         ("maxTrialNumber", "maxTrialNumbr", "max_trial_numbr has no counterpart here"),
         ("name: TPE", "name: TPEE", "Did you mean tpe?"),
-        ("platform: local", "platform: openpai", "runs on openpai"),
+        ("platform: local", "platform: moon", "runs on moon"),
         ("debug: true", "useAnnotation: true", "has useAnnotation"),
         ("searchSpace:\n", "searchSpaceFile: none.json\nx:\n", "none.json cannot be read"),
         ("{name: TPE", "{{name: TPE", "cannot be read"),

@@ -26,9 +26,11 @@ class RayOptions(Section):
 
     address: Text | None = Field(
         default=None,
-        description="The dashboard of the head node; else RAY_API_SERVER_ADDRESS, else http://127.0.0.1:8265. "
-        "A token comes from RAY_AUTH_TOKEN or ~/.ray/auth_token.",
+        description="The dashboard of the head node; else http://127.0.0.1:8265.",
         examples=["http://head:8265"],
+    )
+    login_file: LocalPath | None = Field(
+        default=None, description="The file with Ray's token; else ~/.ray/auth_token.", examples=["~/.ray/lab_token"]
     )
     ca_file: LocalPath | None = Field(
         default=None, description="Certificates to trust, of an address with https.", examples=["~/ca.pem"]

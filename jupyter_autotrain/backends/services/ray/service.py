@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,6 +35,7 @@ from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
+LOGIN_FILE: Final = "~/.ray/auth_token"
 ADDRESS: Final = "http://127.0.0.1:8265"
 _MOST_PACKAGE_BYTES = 100 << 20  # as Ray's own client
 _STOP_WAIT_S = 60
@@ -43,7 +43,6 @@ _ON_NODE = 0.001  # of the resource that each node has once, by its address
 _PENDING_S = 5.0
 _ASK_S = 60.0
 _LOOK_AGAIN_S = 0.2
-_TOKEN_FILE = "~/.ray/auth_token"  # noqa: S105 - a path
 _TYPE = "accelerator_type:"
 _PYTHON_FLAGS = "-I -S -u"
 _STATES: Final = {
@@ -57,41 +56,27 @@ class RayService:
 
     Args:
         options: Of the profile.
-        environ: The variables of this process, where Ray's own tools look for address and token, too.
     """
 
     capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True)
     pause_s = 0.5
     settle_s = 3.0
+    keeps_whole_log = True
 
-    def __init__(self, options: JsonObject, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, options: JsonObject) -> None:
         self._options = options
-        self._environ = environ
-        address = str(options.get("address") or environ.get("RAY_API_SERVER_ADDRESS") or ADDRESS)
+        self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._http = HttpService(
-            "Ray",
-            address,
-            self._headers,
-            f"RAY_AUTH_TOKEN, or the file {_TOKEN_FILE}",
+            "Ray", str(options.get("address") or ADDRESS), self._headers, f"the token stands in {self._login_file}",
             str(options.get("ca_file") or ""),
-        )
+        )  # fmt: skip
 
     def _headers(self) -> dict[str, str]:
-        """Return the headers with credentials, from where Ray's own tools take them."""
-        headers = {}
-        if given := self._environ.get("RAY_JOB_HEADERS"):
-            headers.update({str(name): str(value) for name, value in json.loads(given).items()})
-        token = self._environ.get("RAY_AUTH_TOKEN") or self._token_of_file()
-        if token:
-            headers["Authorization"] = f"Bearer {token}"
-        return headers
-
-    def _token_of_file(self) -> str:
+        """Return the headers with credentials, from where Ray's own tools keep the token."""
         try:
-            path = Path(self._environ.get("RAY_AUTH_TOKEN_PATH") or _TOKEN_FILE).expanduser()
-            return path.read_text(encoding="utf-8").strip()
+            return {"Authorization": f"Bearer {self._login_file.read_text(encoding='utf-8').strip()}"}
         except OSError:
-            return ""
+            return {}
 
     def check_steps(self) -> Iterator[CheckStep]:
         """Yield the steps before a trial can run there."""
@@ -271,6 +256,11 @@ class RayService:
             self._http.call(Request("DELETE", f"/api/jobs/{name}"))
         except BackendError:
             return  # it stays in Ray's list, as an ended one
+
+    def release(self, ref: JobRef, *, waits: bool) -> None:
+        """Stop a job that waits; Ray itself drops packages that no job uses."""
+        if waits:
+            self._http.call(Request("POST", f"/api/jobs/{ref.data['name']}/stop", body=b""))
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - Ray finds it by its name
         """Have Ray end a job; one that waits for a node cannot be taken out of Ray's queue."""

@@ -1,0 +1,72 @@
+"""The training services of NNI's experiment files as places of a header: what each of their keys becomes.
+
+Tokens and passwords of a file are left behind: a place finds them where its service's own tools keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+_Settings = dict[str, Any]
+_SECRETS: Final = frozenset({"token", "password", "access_key_id", "access_key_secret"})
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceKeys:
+    """The keys of one training service.
+
+    Attributes:
+        type: Of the backend.
+        options: The backend's option of each key; a dot leads into a mapping.
+        resources: The resource of each key.
+        login: Where its credentials come from, for a note.
+    """
+
+    type: str
+    options: Mapping[str, str]
+    resources: Mapping[str, str] = field(default_factory=dict)
+    login: str = ""
+
+
+SERVICES: Final[Mapping[str, ServiceKeys]] = {
+    "openpai": ServiceKeys(
+        "openpai",
+        {
+            "host": "address", "username": "user", "docker_image": "image", "virtual_cluster": "virtual_cluster",
+            "storage_config_name": "storage_name", "local_storage_mount_point": "storage.local_path",
+            "container_storage_mount_point": "storage.mount_path",
+        },
+        {"trial_cpu_number": "cpus", "trial_memory_size": "memory"},
+        "~/.openpai/clusters.yaml",
+    ),
+}  # fmt: skip
+
+
+def read_service(keys: ServiceKeys, service: _Settings, settings: _Settings, notes: list[str]) -> None:
+    """Take the keys of a training service over into settings; those without a counterpart stay in `service`.
+
+    Args:
+        keys: What they become.
+        service: The section of the file, in snake case.
+        settings: Of the header.
+        notes: What differs, a sentence each.
+    """
+    backend: _Settings = {"type": keys.type}
+    for key, option in keys.options.items():
+        if key in service:
+            folder, _, name = option.rpartition(".")
+            target = backend.setdefault(folder, {}) if folder else backend
+            target[name] = service.pop(key)
+    settings["backend"] = backend
+    resources = dict(settings.get("resources") or {})
+    for key, resource in keys.resources.items():
+        if key in service:
+            resources[resource] = service.pop(key)
+    settings["resources"] = resources or None
+    found = sorted(_SECRETS & set(service))
+    for key in found:
+        del service[key]
+    if found:
+        notes.append(f"Its {' and '.join(found)} stays in the file: the place takes it from {keys.login}.")

@@ -1,0 +1,183 @@
+"""The contract of backends on a double of OpenPAI, and its faults."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.services.openpai.backend import OpenpaiBackend
+from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
+from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
+from jupyter_autotrain.testing.harness import BackendHarness
+from tests.labs.openpai_double import TOKEN, USER, OpenpaiDouble
+from tests.labs.service_jobs import JobRunner
+from tests.services.notebook import notebook
+from tests.services.searches import search_with_a_killed_manager
+
+
+class OnOpenpai(BackendHarness):
+    """Backends on one double, whose storage this machine has mounted under another path."""
+
+    @pytest.fixture(autouse=True)
+    def _double(self, tmp_path: Path) -> Iterator[None]:
+        self.storage = tmp_path / "storage"
+        self.storage.mkdir()
+        (tmp_path / "mounted").symlink_to(self.storage)
+        self.mounted = tmp_path / "mounted"
+        self.double = OpenpaiDouble(JobRunner(tmp_path / "jobs"))
+        self.login = tmp_path / "clusters.yaml"
+        self.login.write_text(json.dumps([{"pai_uri": self.double.address, "user": USER, "token": TOKEN}]))
+        self.made: list[Backend] = []
+        yield
+        for backend in self.made:
+            backend.close()
+        self.double.close()
+
+    def options(self) -> JsonObject:
+        return {
+            "address": self.double.address, "user": USER, "image": "python:3.12", "python": sys.executable,
+            "login_file": str(self.login),
+            "storage": {"local_path": str(self.storage), "mount_path": str(self.mounted)},
+        }  # fmt: skip
+
+    def make(self, context: BackendContext) -> Backend:
+        backend = OpenpaiBackend(Profile("pai", "openpai", self.options()), context)
+        backend._service.pause_s = 0.1
+        backend._service.settle_s = 0.5
+        self.made.append(backend)
+        return backend
+
+
+@pytest.mark.long
+class TestContract(OnOpenpai, BackendContract):
+    """All of the contract."""
+
+    def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:
+        assert backend.missing_paths(["/no/such/place"]) == []  # only a job can look, and its trial says it
+
+    def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
+        pytest.skip("OpenPAI gives GPUs to its containers, and the double has none")
+
+
+class TestRequests(OnOpenpai):
+    """What OpenPAI is sent, and what is made of its refusals."""
+
+    def test_a_search_goes_there_and_back_with_logs_that_have_newlines_within_lines(
+        self, backend: Backend, home: Home
+    ) -> None:
+        code = (
+            "for step in range(400):\n    print('line', step, 'x' * 60, flush=True)\n    report(step=step, loss=step)"
+        )
+        ref, status = self.run(backend, home, code)
+        assert (status.state, status.reason) == (TrialState.SUCCEEDED, "")
+        assert [step for step, _ in self.points(backend, ref)] == list(range(400))
+        assert len(self.read(backend, ref, wire.STDOUT).splitlines()) == 400
+        wait_until(lambda: not list((self.storage / "jupyter-autotrain" / "jobs").iterdir()), "an empty folder")
+
+    def test_what_a_rotated_log_has_lost_comes_from_the_running_trial(self, backend: Backend, home: Home) -> None:
+        self.double.kept_bytes = 64 << 10
+        code = "import time\nfor k in range(300):\n    print('x' * 1000, flush=True)\n    report(step=k, loss=1)\n"
+        waits = "print('begun', flush=True)\nwhile not should_stop(): time.sleep(0.01)"
+        ref = self.start(backend, home, code + waits)
+        self.begun(self.make(BackendContext(home)), ref)
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
+        assert [step for step, _ in self.points(backend, ref)] == list(range(300))
+        assert self.read(backend, ref, wire.STDOUT).count(b"x" * 1000 + b"\n") == 300
+
+    def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with notebook(tmp_path, monkeypatch, {"type": "openpai", **self.options()}) as made:
+            search_with_a_killed_manager(made, tmp_path)
+        assert len(self.double.runner.started) == 2
+
+    def test_the_job_is_what_the_golden_one_is(self, backend: Backend, home: Home) -> None:
+        trial = trial_of(home, "", resources=Resources(cpus=1.5, gpus=2, memory_bytes=2 << 30))
+        shown = backend.render(trial, Placement()).files["request.txt"]
+        assert TOKEN not in shown
+        head, _, body = shown.partition("\n\n")
+        assert head == (
+            f"POST {self.double.address}/rest-server/api/v2/jobs\nAuthorization: ***\nContent-Type: text/yaml"
+        )
+        job = json.loads(body)
+        commands = job["taskRoles"]["trial"].pop("commands")
+        assert commands[1] == "export PYTHONUNBUFFERED=1"
+        assert commands[2].startswith(f"exec {sys.executable} -I -S -u {self.mounted}/jupyter-autotrain/packages/")
+        assert commands[2].endswith(f" /tmp/{job['name']} {self.mounted}/jupyter-autotrain/jobs/{job['name']}")
+        assert job == {
+            "defaults": {"virtualCluster": "default"}, "extras": {}, "jobRetryCount": 0, "name": job["name"],
+            "prerequisites": [
+                {"name": "image", "protocolVersion": 2, "type": "dockerimage", "uri": "python:3.12"}
+            ],
+            "protocolVersion": 2, "type": "job",
+            "taskRoles": {"trial": {
+                "completion": {"minFailedInstances": 1, "minSucceededInstances": 1}, "dockerImage": "image",
+                "instances": 1, "resourcePerInstance": {"cpu": 2, "gpu": 2, "memoryMB": 2048}, "taskRetryCount": 0,
+            }},
+        }  # fmt: skip
+
+    def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home) -> None:
+        trial = trial_of(home, "print('ran')")
+        self.double.loses_answers = True
+        with pytest.raises(SubmitUnknownError):
+            backend.submit(trial, Placement(), {})
+        self.double.loses_answers = False
+        self.double.forgets_list = True
+        ref = self.make(BackendContext(home)).submit(trial, Placement(), {})
+        assert self.finish(backend, ref).state is TrialState.SUCCEEDED
+        assert len(self.double.runner.started) == 1
+
+    def test_a_token_that_expires_is_a_doubt_that_says_where_to_put_another(self, backend: Backend, home: Home) -> None:
+        ref = self.start(
+            backend, home, "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
+        )
+        self.begun(backend, ref)
+        self.double.token = "another"
+        told = wait_until(lambda: self.status(backend, ref).doubt, "a doubt")
+        assert "answers 401" in told
+        self.double.token = TOKEN
+        wait_until(lambda: not self.status(backend, ref).doubt, "the token")
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
+
+    @pytest.mark.parametrize(
+        ("code", "headers", "kind", "text"),
+        [
+            (403, {}, BackendError, "answers 403"),
+            (429, {"Retry-After": "30"}, BackendUnavailableError, "asks to wait 30 s"),
+            (503, {}, BackendUnavailableError, "answers 503"),
+        ],
+    )
+    def test_refusals_of_a_submit_start_nothing(
+        self, backend: Backend, home: Home, code: int, headers: dict[str, str], kind: type[Exception], text: str
+    ) -> None:
+        with self.double.refusing(code, headers), pytest.raises(kind, match=text):
+            self.start(backend, home, "")
+        assert self.double.runner.started == []
+
+    def test_a_check_says_step_by_step_what_to_do(self, backend: OpenpaiBackend) -> None:
+        assert [step.name for step in backend.check_steps()] == ["address", "token", "virtual cluster", "storage"]
+        self.storage.rmdir()
+        (*_, last) = backend.check_steps()
+        assert not last.is_good
+        assert "local_path:" in last.action
+        self.double.token = "another"
+        (*_, last) = backend.check_steps()
+        assert (last.name, last.is_good) == ("token", False)
+        assert str(self.login) in last.action
+        assert TOKEN not in f"{last}"
+
+
+del BackendContract, BackendHarness
