@@ -15,6 +15,7 @@ from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.plan import Megatron
 from jupyter_autotrain.parallel.search import Method, SearchLimits, SearchRequest, solve
 from tests.example_graphs import gpt, llama, mlp
+from tests.matrices import long_besides
 
 GPT = prepare(gpt(width=1024, layers=6, heads=16, sequence=512, batch=32, vocabulary=32000))
 BILLIONS = {"width": 4096, "layers": 4, "heads": 32, "sequence": 1024, "vocabulary": 32000, "hidden": 11008}
@@ -45,7 +46,7 @@ def data_axes_alone(monkeypatch):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("search", ["dynamic_programming", "recursive_programming"])
-@pytest.mark.parametrize("simplicity", [None, 0.0])
+@pytest.mark.parametrize("simplicity", long_besides([None], [None, 0.0]))
 def test_an_answer_runs(case, search, simplicity):
     graph, cluster, memory = CASES[case]
     found = plan(graph, None, cluster, search=search, memory_limit=memory, simplicity=simplicity)
