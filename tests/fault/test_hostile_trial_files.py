@@ -87,13 +87,27 @@ def test_hostile_metrics_of_one_trial_stop_neither_the_manager_nor_another_trial
     assert watched.notes(bad.job_id)
 
 
+REPLACES = """
+import os, shutil
+F = "../{name}"
+replaced = False
+while not replaced:
+    shutil.rmtree(F) if os.path.isdir(F) else os.unlink(F)
+    try:
+        {deed}
+        replaced = True
+    except FileExistsError:
+        pass  # the supervisor wrote its status in between
+print("begun")
+"""
+
+
 @pytest.mark.parametrize("name", ["status.json", "stdout", "stderr", "lock", "trial.json", "checkpoints", "outputs"])
 @pytest.mark.parametrize("deed", ["os.mkfifo(F)", "os.symlink('/dev/zero', F)", "os.symlink('..', F)"])
 def test_whatever_lies_in_the_place_of_a_trials_file_it_ends_and_nobody_waits(
     backend: LocalBackend, home: Home, name: str, deed: str
 ) -> None:
-    remove = "shutil.rmtree(F) if os.path.isdir(F) else os.unlink(F)"
-    trial = trial_of(home, f"import os, shutil\nF = '../{name}'\n{remove}\n{deed}\nprint('begun')")
+    trial = trial_of(home, REPLACES.format(name=name, deed=deed))
     ref = backend.submit(trial, Placement(), {})
     end = finish(backend, ref)
     assert end.state is TrialState.SUCCEEDED
