@@ -32,7 +32,13 @@ from jupyter_autotrain.agent.pods import program
 program.main()
 """
 # What few trials use is compiled where they are: each archive would be larger by it.
-_COMPILED_THERE: Final = ("agent/session/", "agent/ranks/federated/", "agent/ranks/flower_app", "agent/ranks/debugger")
+_COMPILED_THERE: Final = (
+    "agent/slurm/",
+    "agent/session/",
+    "agent/ranks/federated/",
+    "agent/ranks/flower_app",
+    "agent/ranks/debugger",
+)
 _UNCHECKED_HASH = 0b01
 _WITHOUT_REFERENCES = 2  # every Python reads this format, and every process writes the same
 _TIME = (1980, 1, 1, 0, 0, 0)  # the same content gives the same archive

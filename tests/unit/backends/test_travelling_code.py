@@ -35,7 +35,7 @@ def run(folder: Path, program: str) -> str:
 def test_every_process_makes_the_same_archive_which_leaves_room_in_a_config_map() -> None:
     made = travelling_code.archive()
     assert made.digest == hashlib.sha256(made.content).hexdigest()
-    assert len(made.content) < 0.8 * LIMIT_BYTES
+    assert len(made.content) < 0.74 * LIMIT_BYTES  # in base64 a request of less than 1 MiB
     variables = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONPYCACHEPREFIX": "/nonexistent"}  # nothing is compiled yet
     argv = [sys.executable, "-B", "-c", _DIGEST]
     assert subprocess.run(argv, check=True, capture_output=True, text=True, env=variables).stdout.strip() == made.digest
