@@ -108,6 +108,15 @@ OTHER_VALUES = {
     "setup": [1],
     "slurm.setup": ["module load cuda"],
     "slurm.requeue": True,
+    "ray": {"gpu_type": "A100"},
+    "ray.gpu_type": "A100",
+    "ray.resources": {"fast_disk": 1},
+    "ray.labels": {"market-type": "spot"},
+    "ray.runtime_env": {"pip": ["einops"]},
+    "openpai": {"sku": "K80"},
+    "openpai.virtual_cluster": "research",
+    "openpai.sku": "K80",
+    "openpai.shared_memory": "4GB",
     "local": {"max_trials_per_gpu": 2},
     "local.max_trials_per_gpu": 2,
     "local.use_active_gpu": True,
@@ -194,6 +203,15 @@ for type_name in sorted(set(KUBERNETES_TYPES) & set(SCHEMA.backend_sections)):
     OTHER_VALUES[type_name] = {"queue": "team-a"}
     for option, value in (KUBERNETES | KUBERNETES_TYPES[type_name]).items():
         OTHER_VALUES[f"{type_name}.{option}"] = value
+OPENPAI = {
+    "openpai": {
+        "type": "openpai",
+        "address": "https://pai.example.org",
+        "user": "ada",
+        "image": "python:3.12",
+        "storage": {"local_path": "/mnt/pai", "mount_path": "/mnt/confignfs"},
+    }
+}
 LISTS = {"frameworkcontroller.task_roles"}  # whose keys are those of their items
 
 
@@ -238,7 +256,7 @@ def base_of(key):
     section = key.partition(".")[0]
     if section in FEDERATED:
         return {name: value for name, value in FEDERATED.items() if name != key}
-    return BASE | ({"backend": section} if section in SCHEMA.backend_sections else {})
+    return BASE | ({"backend": OPENPAI.get(section, section)} if section in SCHEMA.backend_sections else {})
 
 
 def with_value(key, value):

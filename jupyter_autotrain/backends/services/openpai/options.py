@@ -14,7 +14,7 @@ from jupyter_autotrain.header.types import LocalPath, Name, Size, Text
 class OpenpaiOptions(Section):
     """Options of the OpenPAI backend."""
 
-    header_keys: ClassVar[tuple[str, ...]] = ("virtual_cluster", "image", "sku", "shared_memory")
+    header_keys: ClassVar[tuple[str, ...]] = ("virtual_cluster", "sku", "shared_memory")
 
     address: Text = Field(description="The web portal of the cluster.", examples=["https://pai.example.org"])
     user: Name = Field(
