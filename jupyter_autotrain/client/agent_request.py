@@ -66,7 +66,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Permissions:
-    """What a program may do besides reading; `grant` is None where it may submit nothing."""
+    """The rights of a program besides reading; `grant` is None where it may submit nothing."""
 
     grant: Grant | None = None
     may_stop: bool = False

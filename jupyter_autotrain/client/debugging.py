@@ -21,7 +21,7 @@ _FIRST_S: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class RankAnswer:
-    """What a rank has said since it was asked.
+    """The answer of a rank since it was asked.
 
     Attributes:
         text: What pdb has printed.

@@ -97,7 +97,7 @@ class FederatedSpec:
 
 @dataclass(frozen=True, slots=True)
 class RoundNews:
-    """What has happened in a federated training.
+    """An event of a federated training.
 
     Attributes:
         experiment: Its id.

@@ -51,7 +51,7 @@ class PrivacySection(Section):
 
 
 class FederatedSection(Section):
-    """How clients train one model together."""
+    """The way in which clients train one model together."""
 
     engine: Annotated[str, OneOf(ENGINES)] | None = Field(
         default=None,

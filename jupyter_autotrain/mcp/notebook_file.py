@@ -33,7 +33,7 @@ class CodeCell:
 
     @property
     def is_training(self) -> bool:
-        """Whether it is a cell that is submitted."""
+        """True for a cell that is submitted."""
         return self.source.startswith(MAGIC)
 
 

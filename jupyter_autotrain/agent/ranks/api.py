@@ -119,7 +119,7 @@ class TrialContext:
 
     @property
     def debugging(self) -> Debugging:
-        """What stops this rank so that the user can look into it."""
+        """The stops of this rank, at which the user can look into it."""
         if self._debugging is None:
             from jupyter_autotrain.agent.ranks.debugger import Debugging  # noqa: PLC0415 - only ranks that stop pay
 

@@ -125,7 +125,7 @@ class RankDebugger(pdb.Pdb):
 
 
 class Debugging:
-    """What stops a rank: `breakpoint()`, and exceptions where the header says so.
+    """The stops of a rank: `breakpoint()`, and exceptions where the header says so.
 
     Args:
         trial: `TrialSpec` as JSON.

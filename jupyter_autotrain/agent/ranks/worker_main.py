@@ -59,7 +59,7 @@ def main(directory: str, channel: int) -> None:
 
 
 class Breakpoint:
-    """What `breakpoint()` does in a rank: it stops until the user opens the rank; in its child processes what it did.
+    """The `breakpoint()` of a rank: it stops until the user opens the rank; in its child processes what it did.
 
     Args:
         context: The trial.

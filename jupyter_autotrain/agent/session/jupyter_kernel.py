@@ -88,7 +88,7 @@ class JupyterKernel:
 
     @property
     def ended(self) -> str:
-        """How the kernel's process ended; "" while it runs."""
+        """The end of the kernel's process in words; "" while it runs."""
         code = self._process.poll()
         if code is None:
             return ""

@@ -69,7 +69,7 @@ class PlainKernel:
 
     @property
     def ended(self) -> str:
-        """How the kernel's process ended; "" while it runs."""
+        """The end of the kernel's process in words; "" while it runs."""
         code = self._process.poll()
         if code is None:
             return ""

@@ -1,4 +1,4 @@
-"""What a session's trial runs: it hands requests to a kernel and its answers to the stream, until the session ends."""
+"""The program of a session's trial: requests go to a kernel and its answers to the stream, until the session ends."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Idle:
 
     @property
     def seconds(self) -> float:
-        """How long it is by now."""
+        """Its length by now."""
         return time.monotonic() - self._since_s
 
     @property

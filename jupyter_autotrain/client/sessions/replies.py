@@ -1,4 +1,4 @@
-"""What the messages about a cell say: its text, its end, its failure."""
+"""The content of the messages about a cell: its text, its end, its failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tracking server is to a mirror, and the servers that are known."""
+"""The interface of a tracking server to a mirror, and the servers that are known."""
 
 from __future__ import annotations
 

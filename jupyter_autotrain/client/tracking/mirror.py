@@ -28,7 +28,7 @@ _MOST_FILE_BYTES: Final = 1_000_000_000
 
 @dataclass(slots=True)
 class Cursor:
-    """What a server has taken.
+    """The part of an experiment that a server has taken.
 
     Attributes:
         point: The id of the last point.

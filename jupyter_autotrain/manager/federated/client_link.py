@@ -43,7 +43,7 @@ class ClientJob:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What clients do next.
+    """The next thing that clients do.
 
     Attributes:
         id: Grows from order to order.

@@ -18,7 +18,7 @@ _KEEP = 2
 
 @dataclass(slots=True)
 class RoundState:
-    """How far a training is.
+    """The progress of a training.
 
     Attributes:
         round: The round under way, from 1; 0: the initial weights are to come; above all rounds: it is over.

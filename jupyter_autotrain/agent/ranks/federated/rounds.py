@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from jupyter_autotrain.agent.ranks.reporter import Reporter
 
     class TrialContext(Protocol):
-        """What a client has of its trial."""
+        """The part of a trial that a client needs."""
 
         directory: str
         script: str
