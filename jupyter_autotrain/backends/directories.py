@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Protocol
 
-from jupyter_autotrain.agent import files
+from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendError
 
@@ -86,6 +86,21 @@ def sizes(directory: TrialDirectory, path: str) -> dict[str, int]:
     for name in known:
         _inside(Path("/folder"), name)
     return known
+
+
+def listing_below(found: Mapping[str, int], path: str, job_id: str) -> Mapping[str, int] | int:
+    """Return what `TrialDirectory.listing` gives, from the sizes of all files of a trial by their paths.
+
+    Raises:
+        BackendError: There is nothing.
+    """
+    if path in found:
+        return found[path]
+    prefix = "" if path == "." else f"{path}/"
+    below = {name[len(prefix) :]: size for name, size in found.items() if name.startswith(prefix)}
+    if not below and path not in wire.FOLDERS:
+        raise BackendError(f"Job {job_id} has no {path!r}.", "", "See what is there: `%autotrain pull`.")
+    return below
 
 
 def fetch(directory: TrialDirectory, path: str, target: Path) -> None:

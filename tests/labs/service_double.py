@@ -21,7 +21,7 @@ class Asked:
     Attributes:
         method, path: Of HTTP; the path without its query.
         query: Its parameters.
-        headers: By small letters.
+        headers: By name in lower case.
         body: Its content.
         parts: What the route has found in the path.
     """

@@ -17,7 +17,7 @@ from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.service import trial_files
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.directories import TrialDirectories, sizes, write_pieces
+from jupyter_autotrain.backends.directories import TrialDirectories, listing_below, sizes, write_pieces
 from jupyter_autotrain.backends.local.trial_directory import MOST_BYTES, LocalDirectory
 from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
@@ -242,16 +242,7 @@ class ServiceDirectory:
 
     def listing(self, path: str) -> Mapping[str, int] | int:
         """Return the size of a file, or the sizes of all below a folder."""
-        found = self._all_sizes()
-        if path in found:
-            return found[path]
-        prefix = "" if path == "." else f"{path}/"
-        below = {name[len(prefix) :]: size for name, size in found.items() if name.startswith(prefix)}
-        if not below and path not in wire.FOLDERS:
-            raise BackendError(
-                f"Job {self._job.ref.job_id} has no {path!r}.", "", "See what is there: `%autotrain pull`."
-            )
-        return below
+        return listing_below(self._all_sizes(), path, self._job.ref.job_id)
 
     def _all_sizes(self) -> dict[str, int]:
         if self._job.final is None:

@@ -84,7 +84,7 @@ class TrialPackage:
 
 
 def job_name(home: str, job_id: str, longest: int = 120) -> str:
-    """Return the name of a job: small letters, digits and dashes, the same for the same trial of the same home."""
+    """Return the name of a job: lower-case letters, digits and dashes, the same for the same trial of the same home."""
     digest = hashlib.sha256(f"{home}\n{job_id}".encode()).hexdigest()[:_DIGEST_DIGITS]
     told = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")
     return f"autotrain-{told[: longest - _DIGEST_DIGITS - 12].rstrip('-')}-{digest}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import IO, cast
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import files
 from jupyter_autotrain.agent.service import trial_files
-from jupyter_autotrain.backends.directories import sizes, write_pieces
+from jupyter_autotrain.backends.directories import listing_below, sizes, write_pieces
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
@@ -61,16 +61,7 @@ class PodDirectory:
 
     def listing(self, path: str) -> Mapping[str, int] | int:
         """Return the size of a file, or the sizes of all below a folder."""
-        found = self._all_sizes()
-        if path in found:
-            return found[path]
-        prefix = "" if path == "." else f"{path}/"
-        below = {name[len(prefix) :]: size for name, size in found.items() if name.startswith(prefix)}
-        if not below and path not in wire.FOLDERS:
-            raise BackendError(
-                f"Job {self._job.ref.job_id} has no {path!r}.", "", "See what is there: `%autotrain pull`."
-            )
-        return below
+        return listing_below(self._all_sizes(), path, self._job.ref.job_id)
 
     def _all_sizes(self) -> dict[str, int]:
         at = self._running()
