@@ -28,7 +28,7 @@ nni.report_final_result(x)
 
 
 def machines(arguments: argparse.Namespace) -> list[object]:
-    """The hosts, as NNI is told of them."""
+    """Return the hosts, as NNI is told of them."""
     from nni.experiment import RemoteMachineConfig  # the peer is installed elsewhere
 
     return [
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace, folder: Path) -> Path:
 
 
 def figures(database: Path, started_s: float) -> dict[str, float]:
-    """What an experiment's database tells."""
+    """Return what an experiment's database tells."""
     connection = sqlite3.connect(database)
     begun = dict(connection.execute("SELECT trialJobId, min(timestamp) FROM TrialJobEvent GROUP BY trialJobId"))
     ended = connection.execute("SELECT max(timestamp) FROM TrialJobEvent WHERE event = 'SUCCEEDED'").fetchone()[0]

@@ -35,7 +35,7 @@ KINDS: dict[str, Callable[[int], object]] = {
 
 
 def cost_s(value: object) -> float:
-    """The least CPU seconds that one capture of this value takes."""
+    """Return the least CPU seconds that one capture of this value takes."""
     took = []
     for _ in range(ROUNDS):
         begun = time.process_time()

@@ -32,7 +32,7 @@ LIMIT_MS = 100.0
 
 
 def rounds_ms(home: Home, numbers: int, rounds: int, clients: int, *, secure: bool) -> list[float]:
-    """The time of each round but the first."""
+    """Return the time of each round but the first."""
     settings = {"rounds": rounds, "secure": secure}
     cell = CELL.format(numbers=numbers)
     experiment = submit(

@@ -56,7 +56,7 @@ def line(what: str, value: float, unit: str, limit: float) -> None:
 
 
 def profile(lab: cluster.KubernetesLab, **more: str) -> dict[str, object]:
-    """A header's `backend:` for the cluster."""
+    """Return a header's `backend:` for the cluster."""
     return {"type": "kubernetes", "kubeconfig": str(lab.kubeconfig), **more}
 
 
@@ -86,7 +86,7 @@ def submit_to_object_s(lab: cluster.KubernetesLab, home: Home) -> float:
 
 
 def cpu_s(process: psutil.Process) -> float:
-    """The CPU time that a process has taken, with its children that have ended, and with those that go on."""
+    """Return the CPU time that a process has taken, with its children that have ended, and with those that go on."""
     times = process.cpu_times()
     own = times.user + times.system + times.children_user + times.children_system
     return float(own) + sum(cpu_s(child) for child in process.children())
@@ -162,7 +162,7 @@ def rendering_s(home: Home) -> tuple[float, float]:
 
 
 def measure_cluster(folder: Path, trials: int) -> None:
-    """What is measured with two nodes of four slots."""
+    """Measure with two nodes of four slots."""
     (folder / "lab").mkdir()
     lab = cluster.KubernetesLab(folder / "lab", options=NodeOptions(cpus=4))
     home = Home(folder / "home")
@@ -179,7 +179,7 @@ def measure_cluster(folder: Path, trials: int) -> None:
 
 
 def measure_memory(folder: Path, pods: int) -> None:
-    """What is measured with many pods."""
+    """Measure with many pods."""
     (folder / "large").mkdir()
     lab = cluster.KubernetesLab(folder / "large", options=NodeOptions(cpus=pods, pods=pods, memory="4Ti"))
     home = Home(folder / "large-home")

@@ -46,7 +46,7 @@ def _ingest(number: int, objective: Objective) -> Ingest:
 
 
 def command_cpu_s(home: Home, verb: str) -> float:
-    """The least CPU time of several runs of a whole command, in seconds."""
+    """Return the least CPU time of several runs of a whole command, in seconds."""
     environ = {**os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root)}
     argv = [sys.executable, "-c", "import sys; from jupyter_autotrain.cli import main; sys.exit(main())", verb]
     times = []

@@ -68,7 +68,7 @@ CASES = (
 
 
 def build(case: Case) -> OpGraph:
-    """The model at the batch of one replica."""
+    """Return the model at the batch of one replica."""
     b = Builder(case.name, "bfloat16")
     replicas = case.devices // case.tensor // case.stages
     shape = (case.batch // replicas, case.sequence, case.width)

@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 def machine() -> str:
-    """The kind of machine, in a few words."""
+    """Return the kind of machine, in a few words."""
     model = next(
         (
             line.split(":", 1)[1].strip()

@@ -58,7 +58,7 @@ def fill_list(filler: Filler) -> None:
 
 
 def request_s(server: JupyterServer, path: str, **query: object) -> float:
-    """The median time of a request."""
+    """Return the median time of a request."""
     times = []
     for _ in range(REPEATS):
         began_s = time.perf_counter()
@@ -68,7 +68,7 @@ def request_s(server: JupyterServer, path: str, **query: object) -> float:
 
 
 def change_s(filler: Filler, page: websocket.WebSocket) -> float:
-    """The median time from a point in the store to the message that tells of it."""
+    """Return the median time from a point in the store to the message that tells of it."""
     times = []
     for _ in range(30):
         time.sleep(0.21)
@@ -82,7 +82,7 @@ def change_s(filler: Filler, page: websocket.WebSocket) -> float:
 
 
 def cpu_share(server: JupyterServer) -> float:
-    """The share of a core that the server uses while nothing happens."""
+    """Return the share of a core that the server uses while nothing happens."""
     process = psutil.Process(server.process.pid)
     before = process.cpu_times()
     time.sleep(IDLE_S)

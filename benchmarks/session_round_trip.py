@@ -17,7 +17,7 @@ CELLS = 50
 
 
 def took_ms(session: Session, pause_s: float) -> list[float]:
-    """What each cell took; before each one nothing is asked for a while."""
+    """Return what each cell took; before each one nothing is asked for a while."""
     took = []
     for number in range(CELLS):
         time.sleep(pause_s)

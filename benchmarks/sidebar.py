@@ -87,7 +87,7 @@ SCROLL = """() => new Promise((done) => {
 
 
 def open_page(page: Page, server: Server) -> None:
-    """A JupyterLab that shows the sidebar."""
+    """Open a page of JupyterLab that shows the sidebar."""
     page.set_default_timeout(120_000)
     page.goto(f"{server.url}/lab?token={server.token}&reset")
     page.wait_for_selector(".jp-LauncherCard", timeout=120_000)
@@ -104,7 +104,7 @@ def show_all(page: Page) -> None:
 
 
 def insert_s(page: Page, filler: Filler) -> float:
-    """The median time from a row in the store to the frame of the sidebar that shows it."""
+    """Return the median time from a row in the store to the frame of the sidebar that shows it."""
     times = []
     for number in range(INSERTS):
         seen = page.evaluate_handle(f"() => {{ window.seen = ({WATCH})('insert-{number}.') }}")
@@ -118,19 +118,19 @@ def insert_s(page: Page, filler: Filler) -> float:
 
 
 def median_of(many: int, measure: Callable[[int], float]) -> float:
-    """The median of so many measurements."""
+    """Return the median of so many measurements."""
     return statistics.median(measure(index) for index in range(many))
 
 
 def panel_s(page: Page, index: int) -> float:
-    """The time from the command to the frame that shows charts and name of an experiment."""
+    """Return the time from the command to the frame that shows charts and name of an experiment."""
     taken: float = page.evaluate(PANEL, [f"e{index}", f"sweep-{index}"])
     page.evaluate("() => { window.jupyterapp.commands.execute('application:close-all') }")
     return taken
 
 
 def filter_s(page: Page, index: int) -> float:
-    """The time from a key in the filter to the frame that shows what fits."""
+    """Return the time from a key in the filter to the frame that shows what fits."""
     page.locator(f"{SIDEBAR} input[type=search]").fill("")
     page.locator(SIDEBAR).get_by_text("insert-1.").first.wait_for(timeout=30_000)
     taken: float = page.evaluate(FILTER, [f"sweep-1{index}", "insert-1."])
@@ -138,7 +138,7 @@ def filter_s(page: Page, index: int) -> float:
 
 
 def cpu_share(server: Server) -> float:
-    """The share of a core that the server uses while nothing happens."""
+    """Return the share of a core that the server uses while nothing happens."""
     process = psutil.Process(server.pid)
     before = process.cpu_times()
     time.sleep(IDLE_S)
@@ -147,7 +147,7 @@ def cpu_share(server: Server) -> float:
 
 
 def series_s(page: Page, server: Server) -> float:
-    """The median time of a request for the long series, as the page makes it; it is read, too."""
+    """Return the median time of a request for the long series, as the page makes it; it is read, too."""
     address = f"{server.url}/jupyter-autotrain/api/experiments/long/series?metric=val_acc&token={server.token}"
     ask = """async (address) => {
         const began = performance.now();
@@ -159,7 +159,7 @@ def series_s(page: Page, server: Server) -> float:
 
 
 def sorted_s(page: Page, server: Server) -> float:
-    """The median time of a request for a page of the list by the best value, as the sidebar makes it."""
+    """Return the median time of a request for a page of the list by the best value, as the sidebar makes it."""
     address = f"{server.url}/jupyter-autotrain/api/experiments?sort=best&limit=50&token={server.token}"
     ask = """async (address) => {
         const began = performance.now();

@@ -39,7 +39,7 @@ def wait_for_turn(cluster: slurm_lab.SlurmLab) -> None:
 
 
 def stamp(path: Path) -> float:
-    """The time that a job has written down."""
+    """Return the time that a job has written down."""
     wait_until(lambda: path.exists() and path.read_text().endswith("\n"), f"{path.name} of a job")
     return float(path.read_text())
 

@@ -42,12 +42,12 @@ UPLOADS = 3
 
 
 def backend_of(lab: ssh_lab.SshLab) -> dict[str, object]:
-    """A header's `backend:` for the host."""
+    """Return a header's `backend:` for the host."""
     return {"type": "ssh", "hosts": ["h1"], "config_file": str(lab.config), "python": sys.executable}
 
 
 def submitted(home: Home, lab: ssh_lab.SshLab, cell: str) -> Experiment:
-    """An experiment that has reported."""
+    """Return an experiment that has reported."""
     experiment = submit(cell, home=home, name="link", backend=backend_of(lab))
     while not experiment.store.points(experiment.id, limit=1):
         time.sleep(0.01)
@@ -55,7 +55,7 @@ def submitted(home: Home, lab: ssh_lab.SshLab, cell: str) -> Experiment:
 
 
 def report_to_store_ms(home: Home, lab: ssh_lab.SshLab) -> float:
-    """The median over all reports of a trial; there and here is one clock."""
+    """Return the median over all reports of a trial; there and here is one clock."""
     experiment = submitted(home, lab, CELL)
     seen: dict[int, float] = {}
     while not experiment.state.is_final and len(seen) < REPORTS:
@@ -70,13 +70,13 @@ def report_to_store_ms(home: Home, lab: ssh_lab.SshLab) -> float:
 
 
 def bytes_of_link(lab: ssh_lab.SshLab) -> int:
-    """What went over the host's link so far, both ways."""
+    """Return what went over the host's link so far, both ways."""
     (link,) = json.loads(lab.in_controller("ip", "-s", "-j", "link", "show", "port1"))
     return int(link["stats64"]["rx"]["bytes"]) + int(link["stats64"]["tx"]["bytes"])
 
 
 def idle_bytes_per_s(home: Home, lab: ssh_lab.SshLab) -> float:
-    """The traffic while a trial runs and reports nothing."""
+    """Return the traffic while a trial runs and reports nothing."""
     experiment = submitted(home, lab, SILENT)
     time.sleep(2.0)
     before, begun = bytes_of_link(lab), time.monotonic()

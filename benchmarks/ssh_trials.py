@@ -46,7 +46,7 @@ HOSTS = ("h1", "h2", "h3")
 
 
 def profile(lab: ssh_lab.SshLab, hosts: tuple[str, ...]) -> dict[str, object]:
-    """A header's `backend:` for hosts of the lab."""
+    """Return a header's `backend:` for hosts of the lab."""
     return {"type": "ssh", "hosts": list(hosts), "config_file": str(lab.config), "python": sys.executable}
 
 
@@ -62,7 +62,7 @@ def first_metric_s(home: Home, backend: dict[str, object], cell: str = CELL) -> 
 
 
 def first_contact_s(home: Home, lab: ssh_lab.SshLab, host: str) -> float:
-    """The first submit to a host on which nothing is yet, with a bundle of its own."""
+    """Measure the first submit to a host on which nothing is yet, with a bundle of its own."""
     big = f"DATA = {secrets.token_hex(BUNDLE_BYTES // 2)!r}\nreport(size=len(DATA))\n"
     return first_metric_s(home, profile(lab, (host,)), big)
 
@@ -78,7 +78,7 @@ def trials_per_s(home: Home, backend: dict[str, object], trials: int) -> float:
 
 
 def nni_on(lab: ssh_lab.SshLab, python: str, hosts: int, *flags: str) -> dict[str, float]:
-    """What NNI does on some of the hosts, with a slot on each."""
+    """Measure what NNI does on some of the hosts, with a slot on each."""
     chosen = lab.hosts[:hosts]
     for host in chosen:
         (host.home() / ".bashrc").write_text(NNI_HOST_RC)

@@ -36,7 +36,7 @@ def violations(page: Any, selector: str) -> list[str]:
 
 
 def broken(page: Any, selector: str) -> list[str]:
-    """The rules that are broken in the light, and in the dark."""
+    """Return the rules that are broken in the light, and in the dark."""
     found = [f"{LIGHT}: {each}" for each in violations(page, selector)]
     with in_theme(page, DARK):
         found += [f"{DARK}: {each}" for each in violations(page, selector)]

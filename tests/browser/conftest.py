@@ -52,7 +52,7 @@ def server(tmp_path_factory) -> Iterator[Server]:
 
 @pytest.fixture(scope="session")
 def console() -> Console:
-    """What pages have written on their consoles."""
+    """Return what pages have written on their consoles."""
     return Console()
 
 
@@ -77,7 +77,7 @@ def browser(console) -> Iterator[Any]:
 
 @pytest.fixture(scope="module")  # to load a page takes longer than to use it
 def tab(browser, server) -> Iterator[Any]:
-    """A page of JupyterLab that the tests of a file share; what they leave in it the next one clears away."""
+    """Yield a page of JupyterLab that the tests of a file share; what they leave in it the next one clears away."""
     server.forget_preferences()
     with new_page(browser, ours=OURS) as page:
         open_empty(page, server)
@@ -93,7 +93,7 @@ def size() -> tuple[int, int]:
 
 @pytest.fixture
 def page(tab, server, store, size) -> Iterator[Any]:
-    """A page with nothing open over an empty home; no script may fail in it."""
+    """Yield a page with nothing open over an empty home; no script may fail in it."""
     with no_errors(cleared(tab, server, *size)):
         yield tab
 
@@ -107,21 +107,21 @@ def lab(tab, server, request) -> Iterator[Lab]:
 
 @pytest.fixture
 def store(server) -> Iterator[Store]:
-    """The store of the home, empty before and after; no manager runs."""
+    """Yield the store of the home, empty before and after; no manager runs."""
     with empty_store(server) as opened:
         yield opened
 
 
 @pytest.fixture
 def sidebar(tab, server, store) -> Iterator[Any]:
-    """The sidebar over an empty home."""
+    """Yield the sidebar over an empty home."""
     with no_errors(cleared(tab, server, height=900)):
         yield shown_sidebar(tab)
 
 
 @pytest.fixture
 def notebook(tab, server, store, request) -> Iterator[Notebook]:
-    """A page for a notebook with no kernel; no script of ours may fail in it."""
+    """Yield a page for a notebook with no kernel; no script of ours may fail in it."""
     with no_errors(cleared(tab, server, height=900), OURS):
         yield Notebook(server, tab, request.node.name.removeprefix("test_")[:40])
 

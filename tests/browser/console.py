@@ -33,7 +33,7 @@ class Console:
         browser.new_context = watched
 
     def taken(self) -> list[str]:
-        """What was kept since the last call."""
+        """Return what was kept since the last call."""
         kept, self._kept = self._kept, []
         return kept
 

@@ -57,12 +57,12 @@ class FilledHome:
 
     @contextmanager
     def shown_in(self, tab: Any) -> Iterator[Any]:
-        """The page that the tests of a file share, with nothing open; no script may fail in it."""
+        """Yield the page that the tests of a file share, with nothing open; no script may fail in it."""
         with no_errors(cleared(tab, self.server, width=1400)):
             yield tab
 
     def page(self, browser: Any) -> AbstractContextManager[Any]:
-        """A page of JupyterLab with nothing else open; it may not have raised an error when the context ends."""
+        """Yield a page of JupyterLab with nothing else open; it may not have raised an error when the context ends."""
         return empty_page(browser, self.server, width=1400)
 
 

@@ -89,7 +89,7 @@ def running_lab(root: Path, *options: str, port: int = 0, base_url: str = "") ->
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """A server that is slow to end its kernels is killed: what a test left is of no use any more."""
+    """Kill a server that is slow to end its kernels: what a test left is of no use any more."""
     process.terminate()
     try:
         process.wait(30)
@@ -119,7 +119,7 @@ def _environment(root: Path) -> dict[str, str]:
 
 
 def _kept_token(root: Path) -> str:
-    """The same token for each server over these folders, so that a page outlives its server."""
+    """Return the same token for each server over these folders, so that a page outlives its server."""
     path = root / "token"
     if not path.exists():
         path.write_text(secrets.token_hex(16))

@@ -18,7 +18,7 @@ DARK = "JupyterLab Dark"
 
 @contextmanager
 def new_page(browser: Any, width: int = 1180, height: int = 1000, ours: str = "") -> Iterator[Any]:
-    """A page that waits long for what is asked of it, and in which no script may have failed when the context ends.
+    """Yield a page that waits long for what is asked of it; no script in it may have failed when the context ends.
 
     Args:
         ours: Only failures count whose stack has this text.
@@ -49,7 +49,7 @@ def no_errors(page: Any, ours: str = "") -> Iterator[None]:
 
 @contextmanager
 def empty_page(browser: Any, server: Server, width: int = 1180, height: int = 1000) -> Iterator[Any]:
-    """A page of JupyterLab with nothing open."""
+    """Yield a page of JupyterLab with nothing open."""
     server.forget_preferences()
     with new_page(browser, width, height) as page:
         open_empty(page, server, "/workspaces/another")  # that of the shared page may be saved meanwhile

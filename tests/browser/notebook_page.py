@@ -85,7 +85,7 @@ def open_panel_beside(page: Any, experiment_id: str) -> Any:
 
 
 def add(store: Store, server: Server, experiment_id: str, notebook: str) -> None:
-    """A running experiment of two trials, submitted from a notebook; named as its id: a name is given once."""
+    """Add a running experiment of two trials, submitted from a notebook; named as its id: a name is given once."""
     objective = Objective("val_acc")
     captured = Bundle(source_map=("this cell:4", "this cell:5"))
     origin = Origin(str(server.notebooks / notebook))
@@ -115,7 +115,7 @@ def end(store: Store, experiment_id: str) -> None:
 
 
 def output(store: Store, experiment_id: str) -> dict[str, Any]:
-    """The page that a notebook keeps of an experiment."""
+    """Return the page that a notebook keeps of an experiment."""
     made = card(store, store.experiment(experiment_id))
     others = {key: value for key, value in made.mime_bundle().items() if key.startswith("application/")}
     data = {**others, **bundle(made.html, made.text)}
@@ -123,7 +123,7 @@ def output(store: Store, experiment_id: str) -> dict[str, Any]:
 
 
 def view_output() -> dict[str, Any]:
-    """The output below it: the view of a kernel that is no more."""
+    """Return the output below it: the view of a kernel that is no more."""
     reference = {"version_major": 2, "version_minor": 0, "model_id": "0123456789abcdef"}
     own = {"version": 1, "view": "0123456789abcdef"}
     data = {
@@ -135,5 +135,5 @@ def view_output() -> dict[str, Any]:
 
 
 def code_cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:
-    """A cell as notebooks keep it."""
+    """Return a cell as notebooks keep it."""
     return {"cell_type": "code", "metadata": {}, "source": source, "outputs": [*outputs], "execution_count": None}

@@ -20,7 +20,7 @@ def open_panel(page, experiment_id):
 
 
 def add(store, experiment_id, name, trials=2):
-    """An experiment without trials."""
+    """Add an experiment without trials."""
     spec = ExperimentSpec(name, Bundle(), objective=OBJECTIVE, trials=trials, header="trials: 2")
     store.add_experiment(experiment_id, spec, time.time())
 

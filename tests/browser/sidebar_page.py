@@ -20,7 +20,7 @@ from tests.server.jupyter import end_manager, play_manager
 
 @contextmanager
 def empty_store(server: Server) -> Iterator[Store]:
-    """The store of the home, empty, whatever other tests have left there; no manager runs."""
+    """Yield the store of the home, empty, whatever other tests have left there; no manager runs."""
     end_manager(Home(server.home))
     play_manager(Home(server.home))
     with Store.open(Home(server.home)) as opened:
@@ -31,7 +31,7 @@ def empty_store(server: Server) -> Iterator[Store]:
 
 
 def shown_sidebar(page: Any) -> Any:
-    """The sidebar over an empty home, in a page with nothing open."""
+    """Return the sidebar over an empty home, in a page with nothing open."""
     run_command(page, "autotrain:show-experiments")
     region = page.get_by_role("region", name="Experiments")
     region.get_by_text("No experiments yet").wait_for()
@@ -39,17 +39,17 @@ def shown_sidebar(page: Any) -> Any:
 
 
 def group(sidebar: Any, name: str) -> Any:
-    """The part of the tree under a heading."""
+    """Return the part of the tree under a heading."""
     return sidebar.get_by_role("treeitem", name=re.compile(rf"^{re.escape(name)} \d+$"))
 
 
 def item(sidebar: Any, name: str) -> Any:
-    """The row of one experiment."""
+    """Return the row of one experiment."""
     return sidebar.locator(".jp-Autotrain-item").filter(has_text=name)
 
 
 def head_button(sidebar: Any, name: str) -> Any:
-    """A button of the line above the list, whose name begins so."""
+    """Return a button of the line above the list, whose name begins so."""
     return sidebar.get_by_role("toolbar", name="Filter and order").get_by_role("button", name=re.compile(f"^{name}"))
 
 
@@ -60,7 +60,7 @@ def choose(sidebar: Any, button: str, option: str) -> None:
 
 
 def menu_item(page: Any, text: str) -> Any:
-    """What can be chosen in the menu that is open."""
+    """Return what can be chosen in the menu that is open."""
     return page.locator(".lm-Menu-item").filter(has=page.get_by_text(text, exact=True))
 
 
@@ -73,7 +73,7 @@ def filter_by(sidebar: Any, text: str) -> None:
 
 
 def add(store: Store, experiment_id: str, name: str, values: Any = (), state: Any = None, notebook: str = "") -> None:
-    """An experiment of two trials, of which one has begun; with a state, it has ended."""
+    """Add an experiment of two trials, of which one has begun; with a state, it has ended."""
     objective = Objective("acc")
     spec = ExperimentSpec(name, Bundle(), objective=objective, trials=2, origin=Origin(notebook))
     store.add_experiment(experiment_id, spec, time.time())

@@ -134,7 +134,7 @@ def test_the_editor_of_tags_and_note_breaks_no_rule(sidebar, store):
 
 @pytest.fixture
 def profile(server):
-    """A profile of the user's own, which can be edited and removed."""
+    """Yield a profile of the user's own, which can be edited and removed."""
     path = server.home.parent / "config" / "backends.yaml"
     path.write_text("own:\n  type: debug\n")
     yield

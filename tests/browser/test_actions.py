@@ -21,7 +21,7 @@ REPORTS = "trial.report(loss=1.0)\n"
 
 @pytest.fixture
 def run(server, store):
-    """Submits source as a notebook would; what still runs at the end of the test is stopped."""
+    """Submit source as a notebook would; what still runs at the end of the test is stopped."""
     submitted = []
 
     def submitting(source, **header):
@@ -45,13 +45,13 @@ def answer(page, question, button, consequence=""):
 
 
 def opened(sidebar, name):
-    """The panel of an experiment, opened by a click on it."""
+    """Return the panel of an experiment, opened by a click on it."""
     item(sidebar, name).click()
     return panel_of(sidebar.page, name)
 
 
 def panel_of(page, name):
-    """The panel that is shown, once it is this experiment's."""
+    """Return the panel that is shown, once it is this experiment's."""
     panel = page.locator(".jp-Autotrain-panel:visible")
     expect(panel.get_by_role("heading", name=name, exact=True)).to_be_visible()
     return panel

@@ -36,7 +36,7 @@ def say_yes_when_asked(lab):
 
 @pytest.fixture
 def enough(tmp_path):
-    """A file whose presence ends the trials."""
+    """Return a file whose presence ends the trials."""
     return tmp_path / "enough"
 
 

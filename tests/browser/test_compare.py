@@ -29,7 +29,7 @@ def size():
 
 
 def add(server, store, experiment_id, params, code="print(1)\n", ended=True):
-    """An experiment of two trials; the second one is the better."""
+    """Add an experiment of two trials; the second one is the better."""
     captured = (CapturedName("load", "source", "cell 2", 1500), CapturedName("np", "import"))
     digest = hashlib.sha256(code.encode()).hexdigest()
     bundle = Bundle(captured=captured, sha256=digest, differences=("The folder is another one.",))
@@ -189,7 +189,7 @@ def test_too_many_are_refused_in_words_and_the_same_runs_open_once(page, server,
 
 
 def brush_with_the_pointer(page):
-    """The upper part of an axis, then all of it by a handle, then a part that a double click takes away."""
+    """Brush the upper part of an axis, then all of it by a handle, then a part that a double click takes away."""
     axis = page.get_by_role("group", name="Axis seed")
     track = axis.locator(".at-axis-track")
     least = axis.get_by_role("slider", name="seed, minimum")
@@ -207,7 +207,7 @@ def brush_with_the_pointer(page):
 
 
 def point_of(element, share):
-    """A point in the middle of an element, at a share of its height from the top."""
+    """Return a point in the middle of an element, at a share of its height from the top."""
     box = element.bounding_box()
     return box["x"] + box["width"] / 2, box["y"] + share * box["height"]
 

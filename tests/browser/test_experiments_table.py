@@ -28,7 +28,7 @@ def size():
 
 
 def shown(page):
-    """The table, opened by its command."""
+    """Return the table, opened by its command."""
     run_command(page, "autotrain:show-all-experiments")
     table = page.get_by_role("grid", name="Experiments")
     table.wait_for()

@@ -101,17 +101,17 @@ def some_runs(server):
 
 
 def result_of(comparison):
-    """The row of the first run."""
+    """Return the row of the first run."""
     return comparison.get_by_role("region", name="Results").get_by_role("row").filter(has_text="cats")
 
 
 def told_away(view):
-    """The line that tells that the server is away."""
+    """Return the line that tells that the server is away."""
     return view.get_by_role("status").filter(has_text="The server does not answer. Trying again…")
 
 
 def open_all(server, page, kept):
-    """A notebook with an output of the first run, and beside it the comparison behind the panel with its log."""
+    """Return a notebook with an output of the first run, and beside it the comparison behind the panel with its log."""
     open_empty(page, server)
     notebook = Notebook(server, page, "kept")
     notebook.open(code_cell(OWN, kept))

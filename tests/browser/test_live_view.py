@@ -42,7 +42,7 @@ def ink(lab):
 
 
 def brightness(lab):
-    """The mean brightness of the labels left of the first chart, 0 to 255."""
+    """Return the mean brightness of the labels left of the first chart, 0 to 255."""
     drawn = pixels(lab, "1", "40")
     return pixels(lab, "data[i]", "40") / drawn if drawn else math.nan
 

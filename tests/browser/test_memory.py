@@ -64,7 +64,7 @@ def growth(found, name):
 
 
 def update(home, page, answered, part, times):
-    """A part of the updates, each of values and a note; the next comes once the page has asked for this one."""
+    """Return a part of the updates, each of values and a note; the next comes once the page has asked for this one."""
     for number in range(times):
         before = len([url for url in answered if "/experiments?" in url])
         home.fill.report("s2", 1, [0.5 + number % 7 / 100] * POINTS)

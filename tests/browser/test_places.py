@@ -34,7 +34,7 @@ def file(server) -> Iterator:
 
 @pytest.fixture
 def panel(file, page):
-    """The panel of a page with nothing else open."""
+    """Return the panel of a page with nothing else open."""
     run_command(page, "autotrain:show-places")
     return page.get_by_role("region", name="Places")
 

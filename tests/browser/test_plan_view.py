@@ -22,7 +22,7 @@ BELOW = """([graph, devices]) =>
 
 
 def cell(folder, **words):
-    """The cell that shows a plan, which is made once: that takes seconds."""
+    """Return the cell that shows a plan, which is made once: that takes seconds."""
     graph = example_graphs.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
     plan = api.plan(graph, cluster="8x8xA100-80GB", search="recursive_programming", **words)
     path = folder / "plan.json"

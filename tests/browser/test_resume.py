@@ -26,7 +26,7 @@ for step in range(trial.checkpoint.load(0), 1_000_000):
 
 @pytest.fixture
 def running(lab):
-    """The page with the running cell on the left and the experiment's panel on the right."""
+    """Yield the page with the running cell on the left and the experiment's panel on the right."""
     lab.page.set_viewport_size({"width": 1700, "height": 1000})
     lab.open("%load_ext jupyter_autotrain", CELL)
     lab.run_all()

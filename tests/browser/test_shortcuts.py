@@ -46,7 +46,7 @@ def fill(store, prefix):
 
 
 def row(sidebar, name):
-    """The row of an experiment, once it is in the state that its name says."""
+    """Return the row of an experiment, once it is in the state that its name says."""
     state = ENDS[name.rpartition("-")[2]] or TrialState.RUNNING
     found = item(sidebar, name)
     expect(found).to_have_attribute("data-state", state.value)

@@ -21,7 +21,7 @@ CURRENT = '"current":"autotrain-experiments"'
 
 
 def ended(row):
-    """The row, once it shows that its experiment has ended: only then deleting is offered."""
+    """Return the row, once it shows that its experiment has ended: only then deleting is offered."""
     expect(row).to_have_attribute("data-state", "SUCCEEDED")
     return row
 

@@ -37,7 +37,7 @@ def fill(home):
 
 @pytest.fixture
 def profiles(server):
-    """A file whose names and values are markup."""
+    """Yield a file whose names and values are markup."""
     path = server.home.parent / "config" / "backends.yaml"
     named = json.dumps(script("profile"))
     path.write_text(f"{named}:\n  type: debug\n")

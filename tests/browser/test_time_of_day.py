@@ -30,7 +30,7 @@ def page(home, tab):
 
 
 def trial_at(home, experiment_id, number, begun_s):
-    """A running trial whose points were reported from this time on."""
+    """Add a running trial whose points were reported from this time on."""
     home.fill.begin(experiment_id, number)
     points = [("val_acc", step, begun_s + step * EVERY_S, number + step / 10) for step in range(STEPS)]
     home.fill.store.ingest([Ingest(experiment_id, number, 1, "metrics", 1, points=points)])

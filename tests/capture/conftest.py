@@ -10,7 +10,7 @@ from tests.capture import notebook_fixtures
 
 @pytest.fixture(scope="session")
 def small():
-    """The module of small notebooks."""
+    """Return the module of small notebooks."""
     spec = importlib.util.spec_from_file_location("notebook", Path(__file__).with_name("notebook.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -19,13 +19,13 @@ def small():
 
 @pytest.fixture(scope="session")
 def notebook(small):
-    """The class of small notebooks."""
+    """Return the class of small notebooks."""
     return small.Notebook
 
 
 @pytest.fixture(scope="session")
 def alone(small):
-    """Runs a script by `python -I` in an empty folder; gives what it prints."""
+    """Run a script by `python -I` in an empty folder; return what it prints."""
     return small.run_alone
 
 

@@ -60,7 +60,7 @@ def fork_server(*modules):
 
 
 def run_alone(script, *imported):
-    """What a script prints, run under `python -I` in an empty folder, where modules may be imported already."""
+    """Return what a script prints, run under `python -I` in an empty folder, where modules may be imported already."""
     with tempfile.TemporaryDirectory(dir=TEMPORARY) as folder:
         path = Path(folder, "run.py")
         path.write_text(script)
@@ -107,7 +107,7 @@ class Notebook:
         return capture.capture(code, self.namespace, self.cells, cwd=self.cwd, **options)
 
     def row(self, code, name, **options):
-        """The captured row of a name."""
+        """Return the captured row of a name."""
         return next(row for row in self.capture(code, **options).captured if row.name == name)
 
     def export(self, code, params=None, **options):
@@ -117,13 +117,13 @@ class Notebook:
             return capture.export_script(Path(folder, "bundle"), params or {}, seed=options.get("seed"))
 
     def elsewhere(self, code, params=None, *, imported=(), **options):
-        """What the captured script prints, run alone in an empty folder."""
+        """Return what the captured script prints, run alone in an empty folder."""
         return run_alone(self.export(code, params, **options), *imported)
 
     alone = staticmethod(run_alone)
 
     def both(self, code, *imported):
-        """What the cell prints elsewhere, after checking that it prints the same here."""
+        """Return what the cell prints elsewhere, after checking that it prints the same here."""
         there = self.elsewhere(code, imported=imported)
         here = self._execute(code)
         assert there == here

@@ -39,7 +39,7 @@ def unchanged_libraries():
 
 @pytest.fixture
 def beside(tmp_path, monkeypatch):
-    """Writes a module beside the notebook."""
+    """Write a module beside the notebook."""
     monkeypatch.syspath_prepend(tmp_path)
 
     def write(name, text):
@@ -63,7 +63,7 @@ def loaded_modules():
 
 @pytest.fixture
 def data_folder(tmp_path, monkeypatch, loaded_modules):
-    """A notebook's folder with data in it."""
+    """Return a notebook's folder with data in it."""
     place = tmp_path / "notebook"
     for name in DATA_FILES:
         (place / name).parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def data_folder(tmp_path, monkeypatch, loaded_modules):
 
 @pytest.fixture
 def module_folder(tmp_path, monkeypatch, loaded_modules):
-    """A notebook's folder: on `sys.path`, and the current one, as in a kernel."""
+    """Return a notebook's folder: on `sys.path`, and the current one, as in a kernel."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     loaded_modules.append(tmp_path)
@@ -87,7 +87,7 @@ def module_folder(tmp_path, monkeypatch, loaded_modules):
 
 @pytest.fixture
 def result_folder(tmp_path, monkeypatch):
-    """A notebook's folder with folders for what is written, and some data."""
+    """Return a notebook's folder with folders for what is written, and some data."""
     place = tmp_path / "notebook"
     for name in ("models/old", "figures", "logs/run1", "data", "runs/fold0", "runs/fold1"):
         (place / name).mkdir(parents=True)
@@ -120,7 +120,7 @@ print(json.dumps([one.text for one in Notebook(*cells).capture(code, **options).
 
 
 def told_with_hash_seed(hash_seed, cells, code, **options):
-    """What is told of a cell in a process that was started with this `PYTHONHASHSEED`."""
+    """Return what is told of a cell in a process that was started with this `PYTHONHASHSEED`."""
     command = [sys.executable, "-c", CAPTURES, json.dumps([cells, code, options])]
     root = Path(__file__).parents[2]
     environ = {**os.environ, "PYTHONHASHSEED": hash_seed}

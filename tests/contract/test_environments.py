@@ -189,7 +189,7 @@ def test_an_interpreter_that_is_not_there_is_named(trials):
 
 
 def conda_environment(root: Path, name: str) -> Path:
-    """An environment as conda lays it out."""
+    """Return an environment as conda lays it out."""
     prefix = root / "envs" / name
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(prefix)], check=True)
     (prefix / "conda-meta").mkdir()

@@ -27,7 +27,7 @@ from tests.contract.copying_backend import CopyingBackend
 
 @pytest.fixture
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The copying backend as an installed package."""
+    """Install the copying backend as a package."""
     distribution = tmp_path / "site" / "copying-1.0.dist-info"
     distribution.mkdir(parents=True)
     (distribution / "METADATA").write_text("Metadata-Version: 2.1\nName: copying\nVersion: 1.0\n")

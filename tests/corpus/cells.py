@@ -26,7 +26,7 @@ class Cell:
 
 
 def read(path: Path) -> list[Cell]:
-    """The code cells of a notebook, of format 4 or older."""
+    """Return the code cells of a notebook, of format 4 or older."""
     notebook = json.loads(path.read_text(encoding="utf-8"))
     cells = notebook["cells"] if "cells" in notebook else notebook["worksheets"][0]["cells"]
     sources = [cell.get("source", cell.get("input", "")) for cell in cells if cell["cell_type"] == "code"]
@@ -47,7 +47,7 @@ class Training:
         self._helpers: set[str] = set()
 
     def trains(self, tree: ast.Module) -> bool:
-        """True when the cell trains; call it for every cell in order, since helpers are remembered."""
+        """Tell whether the cell trains; call it for every cell in order, since helpers are remembered."""
         self._remember(tree)
         return any(self._is_training(call) for call in _calls(tree.body, inside=False))
 
@@ -78,7 +78,7 @@ class Training:
 
 
 def parse(source: str) -> ast.Module | None:
-    """A cell as Python, IPython's syntax transformed; None when it is not Python."""
+    """Return a cell as Python, IPython's syntax transformed; None when it is not Python."""
     body = source
     if source.lstrip().startswith(("%%time", "%%capture")):
         body = source.lstrip().partition("\n")[2]
@@ -89,7 +89,7 @@ def parse(source: str) -> ast.Module | None:
 
 
 def bound(tree: ast.Module) -> list[str]:
-    """The names that a cell binds to values: neither imports nor definitions, nor those that begin with `_`."""
+    """Return the names that a cell binds to values: neither imports nor definitions, nor those that begin with `_`."""
     names = {node.id for node in _outside(tree.body) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return sorted(name for name in names if not name.startswith("_"))
 
@@ -111,7 +111,7 @@ def _outside(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _own(node: ast.AST) -> list[ast.AST]:
-    """A node's children; of a comprehension not the targets, which are no names of the cell."""
+    """Return a node's children; of a comprehension not the targets, which are no names of the cell."""
     if isinstance(node, ast.comprehension):
         return [node.iter, *node.ifs]
     return list(ast.iter_child_nodes(node))

@@ -25,7 +25,7 @@ class Leaf:
 
 
 def differences(left: object, right: object) -> list[str]:
-    """The paths at which two values differ, such as `.coef_` or `['loss'][3]`; `.` when the values as such do.
+    """Return the paths at which two values differ, such as `.coef_` or `['loss'][3]`; `.` when the values as such do.
 
     Floats, arrays and tensors must agree in every bit of their numbers, NaN equals NaN; estimators, modules and all
     other objects are compared by what a pickle would keep of them. Pictures are equal when their types are.
@@ -49,7 +49,7 @@ def differences(left: object, right: object) -> list[str]:
 
 
 def _pairs(one: object, other: object) -> list[tuple[str, object, object]] | None:
-    """The parts to compare in turn; None when the two differ here."""
+    """Return the parts to compare in turn; None when the two differ here."""
     if _type_name(one) != _type_name(other):
         return None
     first = parts(one)
@@ -66,7 +66,7 @@ def _type_name(value: object) -> str:
 
 
 def parts(value: object) -> Parts | Leaf:
-    """What a value is made of, by name."""
+    """Return what a value is made of, by name."""
     if type(value).__module__.startswith("torch") and hasattr(value, "untyped_storage"):
         return _tensor(value)
     if type(value).__module__.startswith("matplotlib."):
@@ -104,7 +104,7 @@ def _(value: int) -> Leaf:
 
 
 def _is_address(value: object) -> bool:
-    """True of what `id` gives on this platform; some estimators keep one, which no two processes share."""
+    """Tell whether `id` gives such numbers here; some estimators keep one, which no two processes share."""
     return isinstance(value, int) and 1 << 44 < value < 1 << 47
 
 
@@ -137,7 +137,7 @@ def _(value: dict) -> Parts:  # type: ignore[type-arg]  # dispatch needs the bar
 
 
 def _attributes(value: object) -> dict[str, object]:
-    """What a subclass of a container carries beside its items."""
+    """Return what a subclass of a container carries beside its items."""
     return {f".{key}": item for key, item in getattr(value, "__dict__", {}).items()}
 
 

@@ -92,7 +92,7 @@ class Comparison:
         self._write("again", {**asdict(ran), "names": names})
 
     def _needed(self) -> list[str]:
-        """The variables that travel with the cell: it may change them."""
+        """Return the variables that travel with the cell: it may change them."""
         try:
             draft = submission.read(
                 self.kernel.shell, "corpus", self.cell.source, cwd=Path.cwd(), environ=os.environ, planner=no_plan
@@ -142,7 +142,7 @@ class Comparison:
         judge(outcome, endings, compared["paths"])  # type: ignore[arg-type]
 
     def _compare(self, outcome: Outcome) -> None:
-        """Runs in a fork: what a pickle brings along stays out of the notebook."""
+        """Run in a fork: what a pickle brings along stays out of the notebook."""
         here = self._read("here")
         again = self._read("again")
         trial = self._read("trial")

@@ -19,7 +19,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # cloudpickle has no
 
 
 def dumps(value: object) -> bytes:
-    """The pickle of a value; whatever fails is raised."""
+    """Return the pickle of a value; whatever fails is raised."""
     with io.BytesIO() as file:
         _Pickler(file).dump(value)
         return file.getvalue()

@@ -44,10 +44,10 @@ class Shell(PrintingShell):
         """There is none."""
 
     def _showtraceback(self, *_: object) -> None:
-        """A trial's is not in its stdout."""
+        """Show nothing: a trial's traceback is not in its stdout."""
 
     def ask_exit(self) -> None:
-        """A cell that ends the kernel does not end the run."""
+        """Go on: a cell that ends the kernel does not end the run."""
 
 
 class QuietKernel(ForkingKernel):
@@ -144,7 +144,7 @@ def _within(limit_s: float, work: Callable[[], _T]) -> _T:
 
 @contextmanager
 def _stdout_into(descriptor: int) -> Iterator[None]:
-    """What this process and its children write to stdout goes elsewhere."""
+    """Send elsewhere what this process and its children write to stdout."""
     sys.stdout.flush()
     before = os.dup(1)
     os.dup2(descriptor, 1)

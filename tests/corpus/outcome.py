@@ -48,12 +48,12 @@ class Outcome:
 
 
 def load(path: Path) -> list[Outcome]:
-    """The outcomes kept in a file."""
+    """Return the outcomes kept in a file."""
     return [Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def told_lines(notice: str) -> list[str]:
-    """The lines of a notice that tell what differs in a trial."""
+    """Return the lines of a notice that tell what differs in a trial."""
     _, head, rest = notice.partition(_HEAD)
     lines = rest.splitlines()[1:] if head else []
     told = []
@@ -65,13 +65,13 @@ def told_lines(notice: str) -> list[str]:
 
 
 def is_told(path: str, told: Sequence[str]) -> bool:
-    """True when a line of the notice names the variable that differs, or what varies with random numbers or order."""
+    """Tell whether a line of the notice names the variable that differs, or what varies by chance or with order."""
     name = _WORD.match(path)
     return any(_VARYING.search(line) or (name and name[0] in _WORD.findall(line)) for line in told)
 
 
 def unexplained(trial: Sequence[str], again: Sequence[str]) -> list[str]:
-    """The paths at which the trial differs, without those at which a second ordinary run differs too.
+    """Return the paths at which the trial differs, without those at which a second ordinary run differs too.
 
     A variable that is random in itself may agree in parts of it by accident, so it is left out as a whole; not so one
     of which only measured times differ.
@@ -82,7 +82,7 @@ def unexplained(trial: Sequence[str], again: Sequence[str]) -> list[str]:
 
 
 def lines_that_differ(here: str, again: str, trial: str) -> list[str]:
-    """The printed lines that differ in the trial, where two ordinary runs agree; as paths."""
+    """Return the printed lines that differ in the trial, where two ordinary runs agree; as paths."""
     first, second, third = (_lines(text) for text in (here, again, trial))
     if len(first) != len(second):
         return []

@@ -61,7 +61,7 @@ def remove(home: Home) -> None:
 
 
 def has_ended(*pids: int) -> bool:
-    """True when none of these runs; who reaps an orphan, and when, is the system's affair."""
+    """Tell whether none of these runs; who reaps an orphan, and when, is the system's affair."""
     return not processes.living(set(pids))
 
 

@@ -76,7 +76,7 @@ def test_an_idle_manager_goes_by_itself_and_the_next_submit_starts_another(serve
 
 
 def killed_as_it_starts(monkeypatch, times):
-    """The first managers are killed before they can say who they are; gives how many were started."""
+    """Kill the first managers before they can say who they are; return how many were started."""
     spawn = start._spawn
     started = []
 

@@ -34,7 +34,7 @@ def until(condition, what):
 
 
 def managers(home):
-    """The processes that serve a home."""
+    """Return the processes that serve a home."""
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error):

@@ -42,7 +42,7 @@ def changed(path, before, after):
 
 @pytest.fixture(scope="module")
 def newer(tmp_path_factory):
-    """A folder with a newer version of the package."""
+    """Return a folder with a newer version of the package."""
     folder = tmp_path_factory.mktemp("newer")
     shutil.copytree(PACKAGE, folder / "jupyter_autotrain", ignore=LEFT_OUT)
     changed(folder / "jupyter_autotrain" / "agent" / "__init__.py", f'VERSION = "{VERSION}"', f'VERSION = "{NEWER}"')
@@ -79,7 +79,7 @@ def end_trials(home):
 
 
 def run(version, code, home):
-    """Run code in a process of another version; gives what it prints."""
+    """Run code in a process of another version; return what it prints."""
     head = (
         "import jupyter_autotrain, sys; from pathlib import Path; from jupyter_autotrain import manager;"
         "from jupyter_autotrain.core.home import Home; from jupyter_autotrain.store import Store;"
@@ -93,7 +93,7 @@ def run(version, code, home):
 
 
 def begin(home):
-    """An experiment of this version, whose trial runs; gives its handle."""
+    """Return an experiment of this version, whose trial runs; gives its handle."""
     bundle = home.bundle("e1")
     bundle.mkdir(parents=True)
     (bundle / "main.py").write_text(CODE)

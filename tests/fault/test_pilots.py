@@ -63,7 +63,7 @@ Start = Callable[..., subprocess.Popen[bytes]]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts a pilot in a folder; alone there, it has its own trials."""
+    """Start a pilot in a folder; alone there, it has its own trials."""
     started: list[subprocess.Popen[bytes]] = []
 
     def begin(folder: Path = tmp_path, idle_s: float = 0.3, left_s: float = 1e6) -> subprocess.Popen[bytes]:

@@ -80,7 +80,7 @@ def test_all_that_was_acknowledged_is_there_after_a_hundred_comings_and_goings(t
 
 
 def locks_held(home):
-    """The locks (flock, fcntl) that this process holds on the store's file, from `/proc/locks`."""
+    """Return the locks (flock, fcntl) that this process holds on the store's file, from `/proc/locks`."""
     status = home.store.stat()
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     return sum(f" {os.getpid()} {place} " in line for line in LOCKS.read_text().splitlines())

@@ -117,7 +117,7 @@ def lose_all(home, copies, choose):
 
 
 def lose_the_log(home, copies, choose):
-    """What is left is the file as it was at some moment."""
+    """Leave the file as it was at some moment."""
     lose_all(home, copies, choose)
     home.store.write_bytes(choose.choice(copies))
 
@@ -135,7 +135,7 @@ def be_cut_short(home, copies, choose):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A home, copies of its store at some moments, and what it holds."""
+    """Return a home, copies of its store at some moments, and what it holds."""
     home = Home(tmp_path_factory.mktemp("filled") / "home")
     copies = fill(home, random.Random(0))
     return home, copies, content(home)
@@ -181,7 +181,7 @@ WAITS = "import time\nfor step in range(10**6):\n    report(step=step, acc=step)
 
 
 def start_trial(home):
-    """A trial that runs under a real manager; gives the manager's pid."""
+    """Start a trial that runs under a real manager; return the manager's pid."""
     bundle = home.bundle("e1")
     bundle.mkdir(parents=True)
     (bundle / "main.py").write_text(WAITS)

@@ -88,7 +88,7 @@ def page_count(home):
 
 
 def pages_below_the_roots(home):
-    """A table whose root page is damaged cannot be found at all."""
+    """Return all pages but the roots of tables: a table whose root page is damaged cannot be found at all."""
     with closing(sqlite3.connect(home.store)) as connection:
         roots = {page for (page,) in connection.execute("SELECT rootpage FROM sqlite_master")}
     return [page for page in range(2, page_count(home)) if page not in roots]

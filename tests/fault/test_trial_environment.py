@@ -39,7 +39,7 @@ def end_manager(home):
 
 
 def environment_of_a_trial(home, name, variables, **header):
-    """What a trial prints as its environment when a process with these variables submits it."""
+    """Return what a trial prints as its environment when a process with these variables submits it."""
     environ = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], **variables}
     environ["JUPYTER_AUTOTRAIN_HOME"] = str(home.root)
     command = [sys.executable, "-c", SUBMIT, PRINT_ALL, name, repr(header)]

@@ -36,13 +36,13 @@ pytestmark = pytest.mark.fault
 
 @pytest.fixture
 def backend(home: Home) -> LocalBackend:
-    """A backend that starts a supervisor for each trial."""
+    """Return a backend that starts a supervisor for each trial."""
     return local(home, reuse=False)
 
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A start that goes on only once this file is there."""
+    """Return a start that goes on only once this file is there."""
     shim = tmp_path / "start_supervisor.py"
     gate = tmp_path / "gate"
     shim.write_text(

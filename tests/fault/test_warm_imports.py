@@ -18,7 +18,7 @@ pytestmark = pytest.mark.fault
 
 @pytest.fixture(scope="module")
 def venv(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment, whose packages tests write."""
+    """Return an environment, whose packages tests write."""
     folder = tmp_path_factory.mktemp("venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     return folder

@@ -79,7 +79,7 @@ def test_a_secret_reaches_its_trial_and_no_other_process(backend: LocalBackend, 
 
 
 def _readable_memory(pid: int) -> Iterator[bytes]:
-    """The memory of a process that it may have written to."""
+    """Yield the memory of a process that it may have written to."""
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
         bounds, rights = line.split()[:2]

@@ -62,7 +62,7 @@ def backend(home: Home) -> LocalBackend:
 
 @pytest.fixture
 def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A machine where no cgroup can be made: the supervisor is started through a shim that hides them."""
+    """Simulate a machine where no cgroup can be made: the supervisor is started through a shim that hides them."""
     shim = tmp_path / "shim.py"
     shim.write_text(
         textwrap.dedent(f"""

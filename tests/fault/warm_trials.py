@@ -22,7 +22,7 @@ from tests.fault.local_trials import text
 
 
 def warm_backend(home: Home, **options: object) -> LocalBackend:
-    """A backend that reuses processes, which end soon."""
+    """Return a backend that reuses processes, which end soon."""
     own: dict[str, object] = {"reuse": True, "reuse_idle": 1.0, **options}
     return LocalBackend(Profile("local", "local", own), BackendContext(home))
 
@@ -77,5 +77,5 @@ def kill(pid: int) -> None:
 
 
 def values(text: str) -> object:
-    """The last line, as JSON."""
+    """Return the last line, as JSON."""
     return json.loads(text.splitlines()[-1])

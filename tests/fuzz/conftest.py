@@ -15,7 +15,7 @@ MORE = int(os.environ.get("AUTOTRAIN_FUZZ_TIMES", "0"))  # so many times the exa
 
 @pytest.fixture(scope="session")
 def examples():
-    """Settings for a number of examples."""
+    """Return settings for a number of examples."""
 
     def scaled(number):
         return settings(
@@ -35,7 +35,7 @@ def examples():
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """A home without a manager."""
+    """Return a home without a manager."""
     monkeypatch.setattr(manager, "ensure", lambda home: None)
     monkeypatch.setattr(manager, "notify", lambda home, message=None: True)
     return Home(tmp_path / "home")

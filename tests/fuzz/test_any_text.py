@@ -125,7 +125,7 @@ CODE = st.lists(
 
 
 def told(error, most_lines=10_000):
-    """An error that a person can read."""
+    """Expect an error that a person can read."""
     assert str(error).strip()
     assert len(str(error).splitlines()) <= most_lines
     assert len(str(error)) < 20_000
@@ -284,7 +284,7 @@ def test_any_line_of_a_verb_is_done_or_told(examples, home, tmp_path):
 
 
 def with_experiment(home):
-    """An ended experiment with one trial."""
+    """Add an ended experiment with one trial."""
     from jupyter_autotrain.agent.states import TrialState
     from jupyter_autotrain.store import Store
 

@@ -29,7 +29,7 @@ class Notebook:
         return result, shown.stdout + "".join(str(output.data.get("text/plain", "")) for output in shown.outputs)
 
     def fails(self, source: str) -> list[str]:
-        """The lines shown by a cell that must fail."""
+        """Return the lines shown by a cell that must fail."""
         result, _ = self.run(source)
         error = result.error_in_exec or result.error_before_exec
         assert error is not None, "the cell was expected to fail"

@@ -64,7 +64,7 @@ async def refused(client, tool, **arguments):
 
 
 async def answered(client, request):
-    """What has come of a request; a submission is followed until its experiment has ended."""
+    """Return what has come of a request; a submission is followed until its experiment has ended."""
     async with asyncio.timeout(DEADLINE_S):
         while True:
             found = await call(client, "show_request", request=request)

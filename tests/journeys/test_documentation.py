@@ -44,7 +44,7 @@ trainingService: {platform: local}
 
 
 def blocks(path: Path, *languages: str) -> list[str]:
-    """The fenced blocks of a page in some languages; what a page includes stands in its own file."""
+    """Return the fenced blocks of a page in some languages; what a page includes stands in its own file."""
     found = FENCE.findall(path.read_text(encoding="utf-8"))
     return [textwrap.dedent(text) for _, language, text in found if language in languages and "--8<--" not in text]
 
@@ -54,7 +54,7 @@ def name_of(path: Path) -> str:
 
 
 def commands(path: Path) -> list[list[str]]:
-    """The verbs that a page calls, in notebooks and in shells, by their words."""
+    """Return the verbs that a page calls, in notebooks and in shells, by their words."""
     text = "\n".join(blocks(path, "python", "shell"))
     lines = re.findall(r"^(?:%autotrain|jupyter autotrain) (.*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]
@@ -62,7 +62,7 @@ def commands(path: Path) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> header.HeaderContext:
-    """A folder with the places that the pages name."""
+    """Return a folder with the places that the pages name."""
     config = tmp_path_factory.mktemp("config")
     profiles = "lab: {type: ssh, hosts: [gpu1]}\ncluster: {type: slurm}\npods: {type: kubernetes}\n"
     (config / "numbers.txt").write_text("1\n")
@@ -177,7 +177,7 @@ def test_all_pages_that_need_no_other_place_run_from_top_to_bottom(notebook, pag
 
 
 def tuner_suite() -> type:
-    """The suite that the page about tuners ends with, of the tuner that it shows."""
+    """Return the suite that the page about tuners ends with, of the tuner that it shows."""
     names: dict[str, type] = {}
     page = ROOT / "docs" / "extending" / "tuner.md"
     exec("\n".join(blocks(page, "python")), names)

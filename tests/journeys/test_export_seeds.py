@@ -26,7 +26,7 @@ report(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1))"""
 
 
 def run_alone(script: Path, *flags: str) -> tuple[list[dict[str, float]], str]:
-    """The metrics that a script writes, and what it says on stderr."""
+    """Return the metrics that a script writes, and what it says on stderr."""
     (script.parent / "metrics.jsonl").unlink(missing_ok=True)
     ran = subprocess.run(
         [sys.executable, *flags, script.name],
@@ -42,7 +42,7 @@ def run_alone(script: Path, *flags: str) -> tuple[list[dict[str, float]], str]:
 
 @pytest.fixture
 def seeded(notebook, tmp_path):
-    """A finished experiment of two trials, and the folder of the notebook."""
+    """Return a finished experiment of two trials, and the folder of the notebook."""
     notebook.run("import numpy as np\nkept = np.random.RandomState(3)\ndef draw():\n    return float(np.random.rand())")
     result, shown = notebook.run(SEEDED)
     assert result.success, shown

@@ -37,7 +37,7 @@ assert isinstance(train, Split) and train.first(3)[0].shape == (3, 8) and checkp
 
 @pytest.fixture
 def shell():
-    """A real IPython shell, whose namespace is a `__main__` of its own."""
+    """Yield a real IPython shell, whose namespace is a `__main__` of its own."""
     main = sys.modules["__main__"]
     made = InteractiveShell()
     yield made
@@ -74,7 +74,7 @@ def test_an_exported_trial_gives_the_metrics_it_gave_in_the_notebook(shell, tmp_
 
 
 def in_the_notebook(shell, alpha):
-    """The same cell, run where it was written."""
+    """Return the same cell, run where it was written."""
     rows = []
     shell.user_ns["report"] = lambda step, **metrics: rows.append({"step": step, **metrics})
     shell.run_cell(

@@ -42,7 +42,7 @@ LOCAL_S = 90.0  # of a cell on a busy machine, beside what it waits for places
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A folder with the package of the hanging backend, and a profile for each of its methods."""
+    """Return a folder with the package of the hanging backend, and a profile for each of its methods."""
     folder = tmp_path_factory.mktemp("hanging")
     installed = folder / "site" / "hanging-1.0.dist-info"
     installed.mkdir(parents=True)
@@ -82,7 +82,7 @@ def end_trials(folder):
 
 
 def started_in(folder):
-    """The supervisors and workers of trials below a folder."""
+    """Return the supervisors and workers of trials below a folder."""
     return [process for process in psutil.process_iter(["cmdline"]) if _names(process, folder)]
 
 

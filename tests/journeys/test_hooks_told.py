@@ -28,7 +28,7 @@ def receiver():
 
 @pytest.fixture
 def profile(tmp_path, monkeypatch):
-    """The user's own autotrain.yaml."""
+    """Return the user's own autotrain.yaml."""
     folder = tmp_path / "config"
     folder.mkdir()
     monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(folder))

@@ -105,7 +105,7 @@ def test_a_notebook_gives_the_same_bundle_and_output_in_a_kernel_as_in_the_harne
 
 
 def script_and_table(bundle):
-    """The script, how each name travels, and what is told, without the numbers that a process gives its threads."""
+    """Return the script, how each name travels, and what is told, without the numbers of a process's threads."""
     manifest = json.loads(bundle["bundle.json"])
     how = [(row["name"], row["how"], row["origin"], row["stale"]) for row in manifest["captured"]]
     told = [re.sub(r"(Thread|Task)-\d+", r"\1", json.dumps(one)) for one in manifest["differences"]]
@@ -113,7 +113,7 @@ def script_and_table(bundle):
 
 
 def comparable(bundle):
-    """What must be equal of two whole bundles: all but random numbers, and identities that cloudpickle draws."""
+    """Return what must be equal of two whole bundles: all but random numbers, and identities that cloudpickle draws."""
     settled = {name: content for name, content in bundle.items() if "__generator_" not in name}
     files = {name: re.sub(rb"[0-9a-f]{32}", b"", content) for name, content in settled.items()}
     manifest = json.loads(bundle["bundle.json"])

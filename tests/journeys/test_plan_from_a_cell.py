@@ -119,7 +119,7 @@ report(step=1, samples=len(batch), ranks=world_size)
 
 
 def ran(with_model, header):
-    """The metrics of a cell that trains with `plan`, and what it told before it was sent."""
+    """Return the metrics of a cell that trains with `plan`, and what it told before it was sent."""
     result, shown = with_model.run(f"%%autotrain planned\nparallel: {header}\n---\n{TRAIN}")
     result.raise_error()
     sent = with_model.value("_")

@@ -39,7 +39,7 @@ class Watched(NotebookClient):
 
 @pytest.fixture
 def executed(home, tmp_path, monkeypatch):
-    """Executes cells in a new kernel; gives the notebook, what was shown meanwhile, and the error."""
+    """Execute cells in a new kernel; return the notebook, what was shown meanwhile, and the error."""
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(home.root))
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
 
@@ -55,7 +55,7 @@ def executed(home, tmp_path, monkeypatch):
 
 
 def html_of(cell):
-    """The HTML of a cell's outputs but the card of an experiment, which has its own."""
+    """Return the HTML of a cell's outputs but the card of an experiment, which has its own."""
     found = [str(output.get("data", {}).get("text/html", "")) for output in cell.outputs]
     return [html for html in found if html and "autotrain-card" not in html]
 

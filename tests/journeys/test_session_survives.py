@@ -29,7 +29,7 @@ def home(folder):
 
 @pytest.fixture(scope="module")
 def session(home, folder):
-    """A session that one notebook has opened, whose kernel and manager were killed while a cell ran."""
+    """Yield a session that one notebook has opened, whose kernel and manager were killed while a cell ran."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_DATA_DIR", str(folder / "data"))
         first = Kernel(home, folder / "first.ipynb")

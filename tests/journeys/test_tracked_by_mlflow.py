@@ -80,7 +80,7 @@ def test_a_server_that_comes_late_has_all_and_its_run_is_compared(notebook, addr
 
 
 def runs(client):
-    """The runs that have ended, once the server answers."""
+    """Return the runs that have ended, once the server answers."""
     from mlflow.exceptions import MlflowException
 
     try:

@@ -12,7 +12,7 @@ WAITS = "import time\nwhile not should_stop():\n    time.sleep(0.05)"
 
 @pytest.fixture
 def at_notebook(notebook, tmp_path):
-    """Makes the shell a new kernel of a notebook file."""
+    """Make the shell a new kernel of a notebook file."""
 
     def at_notebook(name):
         lookup._session.cache_clear()

@@ -46,7 +46,7 @@ class Target:
     is_double: bool = False
 
     def pods(self) -> list[str]:
-        """The names of the pods that there are."""
+        """Return the names of the pods that there are."""
         with client_of(self.kubeconfig) as api:
             return [pod.metadata.name for pod in client.CoreV1Api(api).list_namespaced_pod(self.namespace).items]
 

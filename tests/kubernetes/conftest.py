@@ -25,7 +25,7 @@ def the_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clusters.K
 
 @pytest.fixture
 def cluster(the_cluster: clusters.KubernetesLab) -> Iterator[clusters.KubernetesLab]:
-    """The cluster as new; at the end its controllers must have made no fault."""
+    """Yield the cluster as new; at the end its controllers must have made no fault."""
     the_cluster.loop.errors.clear()
     yield the_cluster
     errors = [*the_cluster.loop.errors]
@@ -35,7 +35,7 @@ def cluster(the_cluster: clusters.KubernetesLab) -> Iterator[clusters.Kubernetes
 
 @pytest.fixture(scope="session")
 def real_kubeconfig(pytestconfig: pytest.Config) -> Path:
-    """The kubeconfig of a cluster whose nodes have the image of the trials."""
+    """Return the kubeconfig of a cluster whose nodes have the image of the trials."""
     path = real_cluster.kubeconfig_of_environment(pytestconfig)
     with client_of(path) as api:
         real_cluster.pull_image(client.CoreV1Api(api), real_cluster.trial_options())

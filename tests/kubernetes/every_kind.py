@@ -48,7 +48,7 @@ def backend_on(cluster: KubernetesLab, home: Home, kind: str = "Job", **more: Js
 
 @contextmanager
 def submitting_of_every_kind(cluster: KubernetesLab, folder: Path, **common: JsonValue) -> Iterator[Submit]:
-    """Gives what submits a trial of every kind: its code, and options of all profiles; by kind, what has it."""
+    """Give what submits a trial of every kind: its code, and options of all profiles; by kind, what has it."""
     kubeflow.install(cluster.store, mpi_operator="0.8")
     with ExitStack() as stack:
 
@@ -64,6 +64,6 @@ def submitting_of_every_kind(cluster: KubernetesLab, folder: Path, **common: Jso
 
 
 def left(cluster: KubernetesLab) -> list[str]:
-    """What of trials is in the cluster."""
+    """Return what of trials is in the cluster."""
     found = [one for one in cluster.store.resources if one.plural in _LEFT]
     return [item["metadata"]["name"] for one in found for item in cluster.store.list(one, "default")[0]]

@@ -9,7 +9,7 @@ from jupyter_autotrain.backends.kubernetes.access import credentials
 
 
 def load_once(path: str = "", context: str = "") -> credentials.Access:
-    """The access, as `kubeconfig.load` gives it; for tests that are not of its renewal."""
+    """Return the access, as `kubeconfig.load` gives it; for tests that are not of its renewal."""
     return _of_content(path, context, Path(path).expanduser().read_bytes() if path else b"")
 
 

@@ -105,7 +105,7 @@ class MultiNode:
         return {pod["metadata"]["name"]: pod for pod in self.store.list(PODS, "default")[0]}
 
     def left(self) -> list[str]:
-        """The objects of the namespace."""
+        """Return the objects of the namespace."""
         found = []
         for resource in _MADE:
             items = self.store.list(resource, "default")[0]

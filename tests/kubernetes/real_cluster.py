@@ -24,7 +24,7 @@ _ACCOUNT_WITHIN_S = 60.0
 
 
 def kubeconfig_of_environment(config: pytest.Config) -> Path:
-    """The kubeconfig; skips where these tests were not asked for: a developer's own cluster is not for tests."""
+    """Return the kubeconfig; skips where these tests were not asked for: a developer's own cluster is not for tests."""
     if "cluster" not in config.option.markexpr:
         pytest.skip("`make test-cluster` runs it on a real cluster")
     if not os.environ.get("KUBECONFIG"):
@@ -33,14 +33,14 @@ def kubeconfig_of_environment(config: pytest.Config) -> Path:
 
 
 def trial_options() -> dict[str, str]:
-    """The options of a profile by which trials run there."""
+    """Return the options of a profile by which trials run there."""
     python = os.environ.get("AUTOTRAIN_TEST_PYTHON")
     return {"image": os.environ.get("AUTOTRAIN_TEST_IMAGE", IMAGE), **({"python": python} if python else {})}
 
 
 @contextmanager
 def new_namespace(core: client.CoreV1Api, **labels: str) -> Iterator[str]:
-    """A namespace, once pods can be made in it."""
+    """Yield a namespace, once pods can be made in it."""
     name = f"autotrain-{uuid.uuid4().hex[:8]}"
     core.create_namespace(client.V1Namespace(metadata=client.V1ObjectMeta(name=name, labels=labels)))
     try:
@@ -51,7 +51,7 @@ def new_namespace(core: client.CoreV1Api, **labels: str) -> Iterator[str]:
 
 
 def _has_account(core: client.CoreV1Api, namespace: str) -> bool:
-    """A controller makes it a moment after the namespace; before, all pods are forbidden."""
+    """Tell whether a controller has made it, a moment after the namespace; before, all pods are forbidden."""
     accounts = core.list_namespaced_service_account(namespace).items
     return any(account.metadata.name == "default" for account in accounts)
 

@@ -120,7 +120,7 @@ def test_unknown_fields_are_refused_by_name_before_anything_is_sent(notebook: No
 
 @pytest.fixture
 def team(notebook: Notebook, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A namespace with the labels that a test asks for."""
+    """Yield a namespace with the labels that a test asks for."""
     store = notebook.cluster.store
     store.create(NAMESPACES, "", {"metadata": {"name": "team", "labels": getattr(request, "param", {})}})
     yield "team"
@@ -128,7 +128,7 @@ def team(notebook: Notebook, request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def refusal_of_pod(notebook: Notebook, **options: str) -> str:
-    """What a cell says whose pods a namespace would refuse; nothing is made."""
+    """Return what a cell says whose pods a namespace would refuse; nothing is made."""
     notebook.use(notebook.cluster.kubeconfig, namespace="team", **options)
     lines = notebook.fails(notebook.cell("trials: 1"))
     assert len(lines) <= 6

@@ -63,7 +63,7 @@ def status(backend: KubernetesBackend, ref: JobRef) -> JobStatus:
 
 
 def read(backend: KubernetesBackend, ref: JobRef, stream: str = wire.STDOUT) -> bytes:
-    """A whole stream."""
+    """Return a whole stream."""
     found = b""
     while more := backend.read([Cursor(ref, stream, len(found))])[0].data:
         found += more
@@ -71,7 +71,7 @@ def read(backend: KubernetesBackend, ref: JobRef, stream: str = wire.STDOUT) -> 
 
 
 def gate_volume(folder: Path) -> dict[str, str]:
-    """A folder that a test and its trials share: /gate."""
+    """Return a folder that a test and its trials share: /gate."""
     (folder / "gate").mkdir()
     return {"path": "/gate", "host_path": str(folder / "gate")}
 

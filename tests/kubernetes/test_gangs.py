@@ -109,7 +109,7 @@ def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
 
 @pytest.fixture
 def slow_python(tmp_path: Path) -> dict[str, object]:
-    """An interpreter that takes long to start: meanwhile, as the first process of a container, it ignores SIGTERM."""
+    """Return an interpreter that takes long to start; meanwhile, as a container's first process, it ignores SIGTERM."""
     path = tmp_path / "python"
     path.write_text("#!/bin/sh\ntrap '' TERM\nsleep 60\n")
     path.chmod(0o755)

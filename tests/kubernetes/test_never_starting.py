@@ -68,7 +68,7 @@ def test_what_keeps_a_trial_on_one_node_from_starting_is_told_meanwhile_and_ends
 
 @pytest.fixture
 def of_every_kind(cluster: KubernetesLab, tmp_path: Path) -> Iterator[Submit]:
-    """Submits a trial of every kind, all at once."""
+    """Submit a trial of every kind, all at once."""
     with submitting_of_every_kind(cluster, tmp_path, start_timeout=START_TIMEOUT_S) as submit:
         yield submit
 

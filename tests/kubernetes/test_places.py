@@ -60,7 +60,7 @@ def home(tmp_path: Path) -> Home:
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """A folder that all nodes have."""
+    """Return a folder that all nodes have."""
     folder = tmp_path / "shared"
     folder.mkdir()
     return folder
@@ -268,7 +268,7 @@ def test_a_volume_loses_what_experiments_have_there_and_no_other_uses(
 
 
 def big_trial(home: Home, tmp_path: Path, name: str, file_name: str = "") -> TrialSpec:
-    """A trial with data that no ConfigMap holds: a file that is there, or one of its own."""
+    """Return a trial with data that no ConfigMap holds: a file that is there, or one of its own."""
     path = tmp_path / (file_name or f"{name}.bin")
     if not path.exists():
         path.write_bytes(os.urandom(BIG_BYTES))

@@ -42,7 +42,7 @@ def load(path: str, context: str) -> credentials.Access:
 
 
 def write_anew(cluster: KubernetesLab) -> None:
-    """The administrator's kubeconfig, with what the API server takes now."""
+    """Write the administrator's kubeconfig, with what the API server takes now."""
     cluster.kubeconfig.write_bytes(cluster.api.kubeconfig().read_bytes())
 
 

@@ -76,7 +76,7 @@ class ContainerLab:
         }
 
     def podman(self, *words: str) -> str:
-        """Run podman; gives what it prints."""
+        """Run podman; return what it prints."""
         done = subprocess.run(
             ["podman", *words], env={**os.environ, **self.variables}, stdin=subprocess.DEVNULL, capture_output=True,
             text=True, check=False, timeout=120,
@@ -86,7 +86,7 @@ class ContainerLab:
         return done.stdout
 
     def containers(self) -> list[str]:
-        """The names of all containers, those that have ended too."""
+        """Return the names of all containers, those that have ended too."""
         return self.podman("ps", "--all", "--format", "{{.Names}}").split()
 
     def close(self) -> None:
@@ -115,7 +115,7 @@ def runs(lab: ContainerLab) -> str:
 
 
 def _make_root(root: Path) -> None:
-    """A root file system of the machine's Python, a shell, and their libraries."""
+    """Make a root file system of the machine's Python, a shell, and their libraries."""
     version, library = json.loads(subprocess.run([_PYTHON, "-c", _FIND], capture_output=True, check=True).stdout)
     program = Path(f"/usr/bin/python{version[0]}.{version[1]}")
     modules = sorted(str(path) for path in Path(library).glob("lib-dynload/*.so"))

@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _page(files: Mapping[str, bytes], bucket: str, asked: Mapping[str, str]) -> bytes:
-    """Some names of a bucket, and where to go on; Amazon S3 API reference, ListObjectsV2."""
+    """Return some names of a bucket, and where to go on; Amazon S3 API reference, ListObjectsV2."""
     keys = sorted(unquote(path).removeprefix(bucket) for path in files if path.startswith(bucket))
     after = [key for key in keys if key.startswith(asked["prefix"]) and key > asked.get("continuation-token", "")]
     page = after[:_PAGE]
@@ -115,7 +115,7 @@ def _page(files: Mapping[str, bytes], bucket: str, asked: Mapping[str, str]) -> 
 
 @contextmanager
 def serving(server: FileServer) -> Iterator[FileServer]:
-    """A server that runs meanwhile."""
+    """Yield a server that runs meanwhile."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

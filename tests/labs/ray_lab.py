@@ -73,7 +73,7 @@ class RayLab:
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     def run(self, *argv: str) -> str:
-        """What a command prints that runs beside Ray."""
+        """Return what a command prints that runs beside Ray."""
         done = subprocess.run(
             ("nsenter", "--target", str(self.first_pid), "--all", *argv), check=False, capture_output=True, text=True,
             stdin=subprocess.DEVNULL, env={"PATH": namespaces.search_path(), "HOME": str(self.folder)},

@@ -100,7 +100,7 @@ class ServiceDouble:
         return f"http://127.0.0.1:{self._server.server_port}"
 
     def routes(self) -> Iterator[Route]:
-        """Method, pattern of the whole path, and what answers."""
+        """Yield method, pattern of the whole path, and what answers."""
         raise NotImplementedError
 
     def admit(self, asked: Asked) -> None:

@@ -115,7 +115,7 @@ class SlurmLab:
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     def _first_pid(self, node: str) -> int:
-        """The first process of the host of a node."""
+        """Return the first process of the host of a node."""
         return self._hosts[self.nodes.index(node)].first_pid if len(self._hosts) > 1 else self.first_pid
 
     @property
@@ -124,7 +124,7 @@ class SlurmLab:
         return self._hosts[0].name if self._hosts else "slurm"
 
     def run(self, *argv: str) -> str:
-        """What a command prints that runs on the cluster's host."""
+        """Return what a command prints that runs on the cluster's host."""
         return subprocess.run(
             (*_inside(self.first_pid), *argv), check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL,
             env=self._environ(),
@@ -170,12 +170,12 @@ class SlurmLab:
             self.run("kill", "-CONT", *pids)
 
     def pids(self, text: str) -> list[int]:
-        """The processes on the host whose command line begins with a text, by their pids there."""
+        """Return the processes on the host whose command line begins with a text, by their pids there."""
         lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]
         return [int(pid) for pid, args in lines if args.startswith(text)]
 
     def commands(self) -> list[str]:
-        """The command lines of all processes on all hosts."""
+        """Return the command lines of all processes on all hosts."""
         found = []
         for first in dict.fromkeys(self._first_pid(node) for node in self.nodes):
             listing = (*_inside(first), "ps", "-ewwo", "args=")

@@ -51,11 +51,11 @@ class HostFiles(Protocol):
     script: str
 
     def seen_here(self, path: str) -> Path:
-        """A path of the host as this machine sees it."""
+        """Return a path of the host as this machine sees it."""
         ...
 
     def home(self, user: str) -> str:
-        """The home of an account, as a path there; that of an account that is not there too."""
+        """Return the home of an account, as a path there; that of an account that is not there too."""
         ...
 
     @property

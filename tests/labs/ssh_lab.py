@@ -90,11 +90,11 @@ class LabHost:
         return self.files.accounts[0].name
 
     def home(self, user: str = "") -> Path:
-        """The home folder of an account, as this machine sees it."""
+        """Return the home folder of an account, as this machine sees it."""
         return self.path(self.files.home(user or self.user))
 
     def path(self, path: str | Path) -> Path:
-        """A path of the host, as this machine sees it: what lies on its disk."""
+        """Return a path of the host, as this machine sees it: what lies on its disk."""
         return self.files.seen_here(str(path))
 
     def write(self, path: str, text: str, mode: int = 0o644) -> str:
@@ -167,12 +167,12 @@ class LabHost:
         return int(Path(f"/proc/{outer}/task/{outer}/children").read_text().split()[0])
 
     def run(self, *argv: str) -> str:
-        """What a command prints that runs on the host, started without SSH."""
+        """Return what a command prints that runs on the host, started without SSH."""
         command = ("nsenter", "--target", str(self.first_pid), "--all", *argv)
         return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
     def commands(self) -> dict[int, str]:
-        """The command lines of all processes on the host but its first and its SSH servers, by pid."""
+        """Return the command lines of all processes on the host but its first and its SSH servers, by pid."""
         lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]
         return {int(pid): args for pid, args in lines if not _is_of_host(int(pid), args)}
 
@@ -289,7 +289,7 @@ class SshLab:
         self.known_hosts.write_text("".join(f"{host.address} {host.public_key}\n" for host in hosts))
 
     def in_controller(self, *argv: str) -> str:
-        """What a command prints that runs in the controller's network."""
+        """Return what a command prints that runs in the controller's network."""
         command = ("nsenter", "--target", str(self._controller.pid), "--net", *argv)
         return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 

@@ -35,7 +35,7 @@ class LabBackend(SshBackend):
     lab: SshLab
 
     def seen_here(self, path: str, host: str = "h1") -> Path:
-        """A path of a host, as this machine sees it."""
+        """Return a path of a host, as this machine sees it."""
         return next(one for one in self.lab.hosts if one.name == host).path(path)
 
 
@@ -47,7 +47,7 @@ class LabBackends:
         self._made: list[LabBackend] = []
 
     def __call__(self, home: Home, hosts: tuple[str, ...] = ("h1",), **options: object) -> LabBackend:
-        """A backend for some hosts; options as in a profile."""
+        """Return a backend for some hosts; options as in a profile."""
         given = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable, **options}
         made = LabBackend(Profile("lab", "ssh", given), BackendContext(home))  # type: ignore[arg-type]  # the options are JSON
         made.lab = self._lab
@@ -72,12 +72,12 @@ def status(backend: SshBackend, ref: JobRef) -> JobStatus:
 
 
 def read_on(backend: SshBackend, ref: JobRef, stream: str, so_far: bytes) -> bytes:
-    """What was read of a stream, and what is new of it."""
+    """Return what was read of a stream, and what is new of it."""
     return so_far + backend.read([Cursor(ref, stream, len(so_far))])[0].data
 
 
 def directory_of(backend: LabBackend, ref: JobRef) -> Path:
-    """The trial directory on the host, as this machine sees it."""
+    """Return the trial directory on the host, as this machine sees it."""
     root = str(backend.link_to(ref).greeting()["root"])
     return backend.seen_here(f"{root}/jobs/{backend.name_there(ref)}", backend.host_of(ref))
 
@@ -115,5 +115,5 @@ def kill_agents(host: LabHost) -> int:
 
 
 def supervisors(host: LabHost) -> list[str]:
-    """The command lines of all supervisors on a host."""
+    """Return the command lines of all supervisors on a host."""
     return [command for command in host.commands().values() if "start_supervisor" in command]

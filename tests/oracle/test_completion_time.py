@@ -72,7 +72,7 @@ def candidate(places, index, now, waiting):
 
 
 def best_makespan(places, trials):
-    """The shortest of all ways to share equal trials out."""
+    """Return the shortest of all ways to share equal trials out."""
     totals = []
     for shares in combinations_with_replacement(range(len(places)), trials):
         rounds = [-(-shares.count(index) // place.slots) for index, place in enumerate(places)]

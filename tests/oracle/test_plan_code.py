@@ -48,7 +48,7 @@ class Net(torch.nn.Module):
 
 @pytest.fixture
 def ranks():
-    """A process group of eight of which seven are pretended."""
+    """Yield a process group of eight of which seven are pretended."""
     init_process_group("fake", store=FakeStore(), rank=0, world_size=8)
     yield 8
     destroy_process_group()
@@ -60,7 +60,7 @@ def planned(pins, **words):
 
 
 def run(code, model=None):
-    """The names that the code leaves, on the CPU."""
+    """Return the names that the code leaves, on the CPU."""
     names = {"model": model or Net(), "loss_fn": torch.nn.functional.cross_entropy}
     exec(compile(code if "def spread" in code else code.replace('"cuda"', '"cpu"'), "plan", "exec"), names)
     if "spread" in names:

@@ -17,7 +17,7 @@ def priced(graph, cluster, pins):
 
 
 def role(found, op, axis):
-    """What an axis splits of an op."""
+    """Return what an axis splits of an op."""
     loop = found.strategies[op].split_loops(found.op(op))[axis]
     return loop.role if loop else None
 

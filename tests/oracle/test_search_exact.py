@@ -201,7 +201,7 @@ def test_the_dual_is_its_value_at_the_best_multiplier_and_never_above_the_optimu
 
 
 def fill_in(near, variable):
-    """The edges that eliminating a variable adds between its neighbours."""
+    """Return the edges that eliminating a variable adds between its neighbours."""
     return sum(b not in near[a] for a, b in combinations(near[variable], 2))
 
 

@@ -32,7 +32,7 @@ INSTANT = {"search": "recursive_programming"}
 
 
 def marked(support, prefixes):
-    """The table of choices with other support of some rows."""
+    """Return the table of choices with other support of some rows."""
     return tuple(
         replace(choice, support=support) if choice.name.startswith(prefixes) else choice for choice in choices.CHOICES
     )

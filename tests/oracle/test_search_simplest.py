@@ -37,7 +37,7 @@ CASES = {
 
 
 def searched(graph, cluster, memory_bytes=None):
-    """The uniform plans, the best, and everything seen, of a search that ran to its end."""
+    """Return the uniform plans, the best, and everything seen, of a search that ran to its end."""
     request = SearchRequest(limits=SearchLimits(memory_bytes, proof_s=0.5), baselines=False)
     progress = ProgressMonitor(monotonic, monotonic())
     run = SearchRun.of(graph, ClusterSpec.parse(cluster), request, progress)

@@ -12,7 +12,7 @@ PARTS = 2
 
 
 def sliced(tensor, places, loop, part):
-    """The slice that one of two devices holds when a loop is split."""
+    """Return the slice that one of two devices holds when a loop is split."""
     for dim, place in enumerate(places):
         if place == loop:
             tensor = tensor.chunk(PARTS, dim)[part]

@@ -134,7 +134,7 @@ MODELS = {f.__name__: f for f in (mlp, resnet, gpt2, llama, qwen, mixtral, bert,
 
 @functools.cache
 def made(name):
-    """A model with inputs and its graph, traced once for all tests that only look."""
+    """Return a model with inputs and its graph, traced once for all tests that only look."""
     torch.set_num_threads(1)
     model, inputs = MODELS[name]()
     return model, inputs, trace(model, inputs)

@@ -29,7 +29,7 @@ def prepared(loader, ranks=2, microbatches=1, zero=ZeroLevel.NONE, **words):
 
 
 def samples_of(kind, samples, microbatches):
-    """What a rank is given of numbers, and what it is told."""
+    """Return what a rank is given of numbers, and what it is told."""
     numbers = torch.arange(samples)
     loaders = {
         "loader": lambda: DataLoader(numbers, batch_size=8),
@@ -55,14 +55,14 @@ class Stream(IterableDataset):
 
 
 def dropped_out():
-    """The units that a rank drops in its first batch."""
+    """Return the units that a rank drops in its first batch."""
     torch.manual_seed(0)
     prepared([])
     return (nn.functional.dropout(torch.ones(64)) == 0).tolist()
 
 
 def master_weights(zero, ranks, folder=None):
-    """A weight after five steps too small for bfloat16 as the optimizer has it, its format and that of what is made.
+    """Return a weight after five steps too small for bfloat16, in the optimizer; its format, and that of what is made.
 
     With a folder of a checkpoint it is loaded first, else one is written there.
     """
@@ -162,7 +162,7 @@ def forward_passes(plan):
 
 
 def printed(plan):
-    """What a rank prints in 25 steps."""
+    """Return what a rank prints in 25 steps."""
     net = training.Mlp()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     with contextlib.redirect_stdout(io.StringIO()) as out:
@@ -173,7 +173,7 @@ def printed(plan):
 
 
 def refused(what):
-    """What is said of arguments that do not fit."""
+    """Return what is said of arguments that do not fit."""
     net = training.Mlp()
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     recipe = Recipe(2, microbatches=2)

@@ -71,7 +71,7 @@ PIPELINE_ROWS = {
 
 
 def ranks_of(row):
-    """Processes of a row with pipeline stages."""
+    """Return processes of a row with pipeline stages."""
     degrees, _ = PIPELINE_ROWS[row]
     return degrees["pipeline"] * degrees.get("data", 1)
 
@@ -111,5 +111,5 @@ def planned(model, row, count):
 
 
 def replicas(row):
-    """Groups of ranks that hold all shards."""
+    """Return the groups of ranks that hold all shards."""
     return HSDP_REPLICAS if row == "HSDP" else 1

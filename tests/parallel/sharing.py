@@ -45,7 +45,7 @@ def logits(plan):
 
 
 def compiled(when, plan):
-    """What is said of a model that is compiled before a plan is applied, or after."""
+    """Return what is said of a model that is compiled before a plan is applied, or after."""
     net = training.llama()
     optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
     try:
@@ -102,7 +102,7 @@ def in_16_bits(plan):
 
 
 def dropped_out():
-    """The units that a rank drops; two ranks share layers, two such groups have samples of their own."""
+    """Return the units that a rank drops; two ranks share layers, two such groups have samples of their own."""
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     modules = (ModuleRecipe("0", WeightSplit.COLUMNS),)
@@ -144,7 +144,7 @@ class Doubling(nn.Module):
 
 
 def refused(what, plan):
-    """What is said of a module, or of a batch, that does not fit."""
+    """Return what is said of a module, or of a batch, that does not fit."""
     try:
         if what == "module":
             net = nn.Sequential(Doubling())

@@ -37,7 +37,7 @@ class Loop:
         return float(loss)
 
     def of_all(self, values):
-        """What all ranks have by the names of the whole model, each tensor whole; of a tied weight the first."""
+        """Return what all ranks have by the names of the whole model, each tensor whole; of a tied weight the first."""
         whole = {name: training.whole(value) for name, value in values if value is not None}
         held = {name: value for name, value in whole.items() if name in self.names}
         if not distributed.is_initialized():
@@ -112,7 +112,7 @@ def lengths(model, plan):
 
 
 def tied(plan):
-    """A tied weight after three steps, as this rank has it."""
+    """Return a tied weight after three steps, as this rank has it."""
     loop = Loop("gpt2 of 4 layers", plan)
     loop.steps(3)
     held = dict(loop.net.named_parameters())
@@ -143,7 +143,7 @@ def with_loss_function(plan):
 
 
 def shuffled_alike(plan):
-    """The order of samples that ranks draw after `parallelize`, and the units that each drops out."""
+    """Return the order of samples that ranks draw after `parallelize`, and the units that each drops out."""
     torch.manual_seed(distributed.get_rank() + 5)
     loop = Loop("llama of 4 layers", plan)
     order = torch.randperm(16).tolist()
@@ -169,7 +169,7 @@ def failing(plan, how):
 
 
 def refused(plan, what):
-    """What is said of a use that does not fit."""
+    """Return what is said of a use that does not fit."""
     try:
         if what == "loop":
             net = training.network("llama of 4 layers")

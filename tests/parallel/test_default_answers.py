@@ -26,7 +26,7 @@ LOSS = 1e-5
 
 @cache
 def graph_of(model, batch):
-    """A traced model, by a plan for one device."""
+    """Return a traced model, by a plan for one device."""
     inputs = next(iter(DataLoader(training.Samples(model), batch_size=batch)))
     return api.plan(training.TENSOR_MODELS[model](), inputs, "1xA100", mode="stand_alone").graph
 

@@ -19,7 +19,7 @@ BATCH = 12
 
 
 def loop(part=None, between=lambda rank: None, reduced=lambda loss, rank: distributed.all_reduce(loss)):
-    """A loop as people write it for DDP, with places for faults."""
+    """Train as people write it for DDP, with places for faults."""
     distributed.init_process_group("gloo")
     rank = distributed.get_rank()
     ranks = distributed.get_world_size()

@@ -139,14 +139,14 @@ DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt
 
 
 def network(model):
-    """A model by its name; "random 7" is drawn by that number."""
+    """Return a model by its name; "random 7" is drawn by that number."""
     if model.startswith("random "):
         return drawn(int(model.removeprefix("random ")))
     return {**TENSOR_MODELS, **DEEP_MODELS}[model]()
 
 
 def drawn(number):
-    """A small causal model of drawn kind and sizes."""
+    """Return a small causal model of drawn kind and sizes."""
     import transformers
 
     draw = Random(number)
@@ -193,7 +193,7 @@ def example(model):
 
 
 def whole(tensor):
-    """A tensor that all ranks have, of one that may be sharded."""
+    """Return a tensor that all ranks have, of one that may be sharded."""
     value = tensor.full_tensor() if isinstance(tensor, DTensor) else tensor
     return value.detach().clone()
 

@@ -7,5 +7,5 @@ from tests.patterns.notebooks import try_notebook
 
 @pytest.fixture(scope="session")
 def tried():
-    """Runs a notebook on both sides; see `try_notebook`."""
+    """Run a notebook on both sides; see `try_notebook`."""
     return try_notebook

@@ -86,7 +86,7 @@ def no_plan(*_):
 
 
 def lay_ready(draft, directory):
-    """The trial's directory, as a backend makes it."""
+    """Make the trial's directory as a backend does."""
     from jupyter_autotrain import capture
     from jupyter_autotrain.agent import wire
     from jupyter_autotrain.agent.json import to_json

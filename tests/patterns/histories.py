@@ -187,7 +187,7 @@ NEEDS = {
 
 
 def filled(template, names, functions, classes, numbers):
-    """A template with its places filled."""
+    """Return a template with its places filled."""
     out = template
     for mark, pool in (("N", names), ("F", functions), ("C", classes), ("I", numbers)):
         for index, value in enumerate(pool):
@@ -220,7 +220,7 @@ def looking(names):
 
 @st.composite
 def histories(draw, start, templates, states):
-    """The cells of a notebook; the last one looks at what the others made. Cells may be run again."""
+    """Return the cells of a notebook; the last one looks at what the others made. Cells may be run again."""
     cells = list(start)
     for step in draw(st.lists(cells_of(templates) | st.integers(0, 9), min_size=2, max_size=9)):
         cells.append(step if isinstance(step, str) else cells[1 + step % (len(cells) - 1)])

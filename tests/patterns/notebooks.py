@@ -78,13 +78,13 @@ class Outcome:
 
 
 def bundle_in(folder):
-    """The files of a bundle by their place in it."""
+    """Return the files of a bundle by their place in it."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @cache
 def side(which, modules):
-    """The process that forks for one side."""
+    """Return the process that forks for one side."""
     command = [sys.executable, "-Xfrozen_modules=off", str(Path(__file__).with_name("forking.py")), which, *modules]
     settings = tempfile.TemporaryDirectory()
     atexit.register(settings.cleanup)

@@ -18,7 +18,7 @@ EXAMPLES = settings(
 
 
 def load_histories():
-    """The module beside this one, which is no package."""
+    """Return the module beside this one, which is no package."""
     spec = importlib.util.spec_from_file_location("histories", Path(__file__).with_name("histories.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -29,7 +29,7 @@ HISTORIES = load_histories()
 
 
 def silently_different(outcome):
-    """The first printed line that differs although nothing told names anything that stands in it; "" when none does."""
+    """Return the first printed line that differs although nothing told names anything in it; "" when none does."""
     here = outcome.here.splitlines()
     there = outcome.there.splitlines()
     for number, line in enumerate(here):

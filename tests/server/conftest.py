@@ -11,7 +11,7 @@ from tests.server.jupyter import Filler, JupyterServer, running_server
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory) -> Iterator[JupyterServer]:
-    """A server with experiments; tests add their own and change no other."""
+    """Yield a server with experiments; tests add their own and change no other."""
     with running_server(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
 

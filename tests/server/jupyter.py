@@ -62,7 +62,7 @@ class JupyterServer:
         return requests.request(method, f"{self.api}{path}", headers=headers, timeout=120, **options)
 
     def get(self, path: str, **query: Any) -> Any:
-        """The JSON of an operation that must succeed."""
+        """Return the JSON of an operation that must succeed."""
         answer = self.ask("GET", path, params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
@@ -116,7 +116,7 @@ def _wait_until_up(server: JupyterServer, log: Path) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on, outside of the range from which the system takes one for a connection."""
+    """Return a port that nobody listens on, outside of the range from which the system takes one for a connection."""
     while True:
         port = 20_000 + secrets.randbelow(12_000)
         with socket.socket() as probe, suppress(OSError):
@@ -198,7 +198,7 @@ class Filler:
 
 
 def problem_of(answer: requests.Response) -> Any:
-    """The problem that a refused request is answered with: three clauses."""
+    """Return the problem that a refused request is answered with: three clauses."""
     assert answer.headers["Content-Type"] == "application/problem+json", answer.text
     found = json.loads(answer.text)
     assert found["status"] == answer.status_code

@@ -57,22 +57,22 @@ EXAMPLES: Mapping[str, str] = MappingProxyType(
 
 
 def address(path: str, **values: str) -> str:
-    """The path with these values, and with the examples where none is given."""
+    """Return the path with these values, and with the examples where none is given."""
     return path.format_map({**EXAMPLES, **values})
 
 
 def path_parameters(path: str) -> list[str]:
-    """The names of the parameters in a path."""
+    """Return the names of the parameters in a path."""
     return _IN_PATH.findall(path)
 
 
 def query_parameters(document: Any, method: str, path: str) -> list[str]:
-    """The names of the parameters in the query of an operation, as its description says."""
+    """Return the names of the parameters in the query of an operation, as its description says."""
     described = document["paths"][path][method.lower()]["parameters"]
     return [parameter["name"] for parameter in described if parameter["in"] == "query"]
 
 
 def body_members(document: Any, method: str, path: str) -> list[str]:
-    """The names of the members of an operation's body, as its description says."""
+    """Return the names of the members of an operation's body, as its description says."""
     body = document["paths"][path][method.lower()].get("requestBody")
     return [*body["content"]["application/json"]["schema"]["properties"]] if body else []

@@ -30,14 +30,14 @@ FAILS = "raise ValueError('broken on purpose')\n"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server of its own: where a manager lives, it would run what other tests put into a home."""
+    """Yield a server of its own: where a manager lives, it would run what other tests put into a home."""
     with running_server(tmp_path_factory.mktemp("actions")) as server:
         yield server
 
 
 @pytest.fixture
 def run(server, monkeypatch):
-    """Submits source as a notebook would; what still runs at the end of the test is stopped."""
+    """Submit source as a notebook would; what still runs at the end of the test is stopped."""
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(server.home.root))
     submitted = []
 
@@ -66,7 +66,7 @@ def act(server, experiment, action, **options):
 
 
 def answered(server, answer):
-    """The manager's answer to an action that was kept."""
+    """Return the manager's answer to an action that was kept."""
     assert answer.status_code == 202, answer.text
     path = f"/requests/{answer.json()['request']}"
     return until(lambda: (found := server.get(path))["done"] and found["result"])

@@ -30,7 +30,7 @@ def completions_of(server, text, notebook="", **more):
 
 @pytest.fixture
 def project(server):
-    """A folder with a notebook and a profile of its own."""
+    """Return a folder with a notebook and a profile of its own."""
     folder = server.root / "project"
     folder.mkdir(exist_ok=True)
     (folder / "autotrain.yaml").write_text("backends:\n  lab: {type: ssh, hosts: [gpu1]}\n")

@@ -25,7 +25,7 @@ lab:        # two boxes
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A server whose files of profiles only these tests change."""
+    """Yield a server whose files of profiles only these tests change."""
     with running_server(tmp_path_factory.mktemp("profiles")) as server:
         yield server
 

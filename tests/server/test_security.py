@@ -36,7 +36,7 @@ def test_another_origin_is_refused(server, session, method, path):
 
 @pytest.fixture
 def session(server):
-    """A browser's session: cookies, no token in its requests."""
+    """Yield a browser's session: cookies, no token in its requests."""
     with requests.Session() as opened:
         opened.get(f"{server.url}login?token={server.token}", timeout=120)
         yield opened
@@ -115,7 +115,7 @@ c.ServerApp.authorizer_class = ReadOnly
 
 @pytest.fixture(scope="module")
 def read_only_server(tmp_path_factory):
-    """A server on which nobody may write, nor look at backends."""
+    """Yield a server on which nobody may write, nor look at backends."""
     folder = tmp_path_factory.mktemp("read-only")
     config = folder / "config.py"
     config.write_text(AUTHORIZER)
@@ -146,7 +146,7 @@ OF_NO_HOME |= {"/header/schema", "/header/faults", "/header/completions"}
 
 @pytest.fixture
 def shared_home(read_only_server):
-    """The home of a server, which tests give to others; afterwards it is the user's alone."""
+    """Yield the home of a server, which tests give to others; afterwards it is the user's alone."""
     root = read_only_server.home.root
     yield root
     root.chmod(0o700)

@@ -55,7 +55,7 @@ def unharmed(answer):
 
 
 def there(filler):
-    """An experiment that every address below can be about."""
+    """Add an experiment that every address below can be about."""
     if not filler.store.ids() & {"x3"}:
         filler.done("x3")
 

@@ -35,7 +35,7 @@ class Notebook:
         self.run("%load_ext jupyter_autotrain")
 
     def run(self, source: str) -> str:
-        """What a cell shows."""
+        """Return what a cell shows."""
         shown: CapturedIO
         with capture_output() as shown:
             result = self.shell.run_cell(source)
@@ -43,7 +43,7 @@ class Notebook:
         return shown.stdout + "".join(str(output.data.get("text/plain", "")) for output in shown.outputs)
 
     def value(self, expression: str) -> object:
-        """What an expression gives in the kernel."""
+        """Return what an expression gives in the kernel."""
         return self.shell.ev(expression)
 
 

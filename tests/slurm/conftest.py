@@ -26,7 +26,7 @@ def the_cluster() -> Iterator[slurm_lab.SlurmLab]:
 
 @pytest.fixture
 def cluster(the_cluster: slurm_lab.SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Iterator[slurm_lab.SlurmLab]:
-    """The cluster as new: all daemons up, no job."""
+    """Yield the cluster as new: all daemons up, no job."""
     monkeypatch.setenv("SLURM_CONF", str(the_cluster.config))
     with the_cluster.inside():
         yield the_cluster

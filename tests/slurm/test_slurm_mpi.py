@@ -58,7 +58,7 @@ def hosts(the_hosts: slurm_lab.SlurmLab, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def left_on(hosts: slurm_lab.SlurmLab) -> list[str]:
-    """The command lines of a trial's processes, and of what MPI starts for it."""
+    """Return the command lines of a trial's processes, and of what MPI starts for it."""
     return [line for line in hosts.commands() if OURS.search(line)]
 
 

@@ -29,7 +29,7 @@ from tests.labs import slurm_lab, ssh_lab
 
 class LastingLink(HostLink):
     def close(self) -> None:
-        """The next backend goes on with it."""
+        """Leave it open: the next backend goes on with it."""
 
 
 class Login:

@@ -66,7 +66,7 @@ class User:
         self.process.stdin.flush()
 
     def has_said(self, word: str) -> bool:
-        """True once it has said so since it was last told something, or has ended."""
+        """Tell whether it has said so since it was last told something, or has ended."""
         while not self.said.empty():
             if self.said.get() in {word, "ended"}:
                 return True

@@ -41,6 +41,6 @@ def is_whole(backend: SshBackend, ref: JobRef) -> None:
 
 
 def is_told(error: AutotrainError, *words: str) -> None:
-    """The error has its three clauses; the first one says these words."""
+    """Expect an error of three clauses, the first of which says these words."""
     assert all((error.found, error.expected, error.action)), error
     assert all(word in error.found for word in words), error

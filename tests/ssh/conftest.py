@@ -27,7 +27,7 @@ def the_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ssh_lab.SshLab
 
 @pytest.fixture
 def lab(the_lab: ssh_lab.SshLab) -> Iterator[ssh_lab.SshLab]:
-    """The lab as new: linked, trusted, nothing running on its hosts."""
+    """Yield the lab as new: linked, trusted, nothing running on its hosts."""
     the_lab.trust(the_lab.hosts)
     with the_lab.inside():
         yield the_lab
@@ -42,7 +42,7 @@ def host(lab: ssh_lab.SshLab) -> ssh_lab.LabHost:
 
 @pytest.fixture
 def scratch(host: ssh_lab.LabHost) -> str:
-    """A folder of the first host that is not there yet, on a disk where its user may make it; a path of the host."""
+    """Return a path of the first host for a folder that is not there yet, on a disk where its user may make it."""
     return f"/scratch/{secrets.token_hex(8)}"
 
 

@@ -180,14 +180,14 @@ def _trials(store: Store) -> list[TrialRecord]:
 
 
 def _record(store: Store, choices: Sequence[BackendChoice]) -> ExperimentRecord:
-    """The experiment that all trials are placed for."""
+    """Return the experiment that all trials are placed for."""
     known = [one for one in store.experiments() if one.id == _EXPERIMENT]
     spec = ExperimentSpec("placed", Bundle(), backends=tuple(choices))
     return known[0] if known else store.add_experiment(_EXPERIMENT, spec, time.time(), BootTime.now())
 
 
 def _common(found: Sequence[Capabilities]) -> Capabilities:
-    """What all of them can do."""
+    """Return what all of them can do."""
     return reduce(lambda one, other: Capabilities(*map(min, astuple(one), astuple(other))), found)
 
 

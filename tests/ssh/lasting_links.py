@@ -24,4 +24,4 @@ class LastingLinks:
 
 class LastingLink(HostLink):
     def close(self) -> None:
-        """The next backend goes on with it."""
+        """Leave it open: the next backend goes on with it."""

@@ -58,7 +58,7 @@ class ServedHome:
         return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
 
     def values(self, experiment_id: str, *backends: BackendChoice) -> dict[int, float | None]:
-        """What each trial of an experiment with a seed reports, once all have succeeded."""
+        """Return what each trial of an experiment with a seed reports, once all have succeeded."""
         code = "import random\nreport(value=random.random())"
         bundle = write_bundle(self.home.bundle(experiment_id), code)
         spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)

@@ -29,13 +29,13 @@ def profile(lab: ssh_lab.SshLab, **options: object) -> Profile:
 
 
 def jobs(lab: ssh_lab.SshLab) -> set[Path]:
-    """The folders of all homes that have jobs on the hosts."""
+    """Return the folders of all homes that have jobs on the hosts."""
     folders = [host.home(user) / ".autotrain" / "jobs" for host in lab.hosts for user in ("", "printing")]
     return {path for folder in folders if folder.exists() for path in folder.iterdir()}
 
 
 def failure(lab: ssh_lab.SshLab, **options: object) -> CheckStep:
-    """The last step of a check, which fails; all before it succeed."""
+    """Return the last step of a check, which fails; all before it succeed."""
     *good, last = check_backend(profile(lab, **options))
     assert all(step.is_good for step in good)
     assert not last.is_good

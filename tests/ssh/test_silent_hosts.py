@@ -155,7 +155,7 @@ def test_a_request_that_is_never_answered_fails_while_others_are(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Waits for what never comes end soon."""
+    """Make waits for what never comes end soon."""
     monkeypatch.setattr(sending, "_START_S", 2.0)
     monkeypatch.setattr(remote_command, "LOGIN_S", 2.0)
 
@@ -185,7 +185,7 @@ def test_a_login_shell_without_an_end_is_named(
 
 
 def refused(backend: object, *words: str) -> None:
-    """The host is refused soon, with little memory, by an error that says these words."""
+    """Expect that the host is refused soon, with little memory, by an error that says these words."""
     before_bytes = psutil.Process().memory_info().rss
     begun_s = time.monotonic()
     with pytest.raises(AutotrainError) as caught:

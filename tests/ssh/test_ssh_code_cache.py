@@ -30,7 +30,7 @@ LIMIT = 10 * MB
 
 @pytest.fixture
 def workdir(host: LabHost, scratch: str) -> Path:
-    """The folder of trials, as this machine sees it."""
+    """Return the folder of trials, as this machine sees it."""
     return host.path(scratch)
 
 

@@ -31,14 +31,14 @@ def kind(request: pytest.FixtureRequest) -> TransportKind:
 
 @pytest.fixture
 def key(tmp_path: Path) -> Path:
-    """A key that no host accepts."""
+    """Return a key that no host accepts."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "key")], check=True)
     return tmp_path / "key"
 
 
 @pytest.fixture
 def config(lab: SshLab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A configuration that names the hosts and no key; tests add lines at its beginning."""
+    """Return a configuration that names the hosts and no key; tests add lines at its beginning."""
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
     lines = lab.config.read_text().splitlines(keepends=True)
     file = tmp_path / "config"
@@ -99,7 +99,7 @@ def test_the_agent_that_the_configuration_names_is_asked_for_keys(
 
 @pytest.fixture
 def agent(lab: SshLab, tmp_path: Path) -> Iterator[Path]:
-    """The socket of an agent that holds the user's key."""
+    """Yield the socket of an agent that holds the user's key."""
     socket = tmp_path / "agent"
     process = subprocess.Popen(["ssh-agent", "-D", "-a", str(socket)], stdout=subprocess.DEVNULL)
     try:
@@ -171,7 +171,7 @@ def test_a_certificate_may_lie_elsewhere(lab: SshLab, config: Path, kind: Transp
 
 @pytest.fixture
 def master(lab: SshLab, config: Path, key: Path) -> Iterator[Path]:
-    """The user's own master to h1, as after a login with a second factor; without it the host lets nobody in."""
+    """Yield the user's own master to h1, as after a login with a second factor; without it the host lets nobody in."""
     shared = key.parent / "master"
     argv = ["ssh", "-F", str(lab.config), "-o", "BatchMode=yes", "-M", "-S", str(shared)]
     begun = subprocess.Popen([*argv, "-N", "h1"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -215,7 +215,7 @@ def test_a_stale_socket_of_a_master_that_is_gone_is_in_nobodys_way(
 
 @pytest.fixture
 def second_server(lab: SshLab) -> Iterator[LabHost]:
-    """A host whose server listens at port 2222 as well."""
+    """Yield a host whose server listens at port 2222 as well."""
     host = lab.hosts[1]
     pid = host.server / "second.pid"
     host.start_server("second", f"Port 2222\nPidFile {host.files.lab}/second.pid\n")

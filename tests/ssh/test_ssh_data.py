@@ -44,7 +44,7 @@ SHOWS = "print(data.train, len(data.train.read_bytes()))"
 
 @pytest.fixture
 def workdir(host: LabHost, scratch: str) -> Path:
-    """The folder of trials, as this machine sees it."""
+    """Return the folder of trials, as this machine sees it."""
     return host.path(scratch)
 
 
@@ -73,7 +73,7 @@ def begin(
 def sent_kinds(
     backend: LabBackend, monkeypatch: pytest.MonkeyPatch, during: Callable[[], object] = lambda: None
 ) -> list[str]:
-    """The kinds of folders that are sent from now on; `during` is called while data is being sent."""
+    """Return the kinds of folders that are sent from now on; `during` is called while data is being sent."""
     link = backend._links["h1"]
     send = link.send_folder
     kinds: list[str] = []

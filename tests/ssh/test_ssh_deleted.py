@@ -20,7 +20,7 @@ pytestmark = pytest.mark.fault
 
 
 def trials_of(lab: SshLab, home: Home, experiment_id: str) -> list[Path]:
-    """The trial directories of an experiment on all hosts."""
+    """Return the trial directories of an experiment on all hosts."""
     name = home_identity(home)
     folders = [host.home() / ".autotrain" / "jobs" / name for host in lab.hosts]
     return [path for folder in folders for path in folder.glob(f"{experiment_id}-*")]

@@ -41,7 +41,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def wheels(lab, scratch, tmp_path, monkeypatch):
-    """A folder of wheels on the first host, which this process has installed."""
+    """Return a folder of wheels on the first host, which this process has installed."""
     folder = lab.hosts[0].path(lab.hosts[0].make_folder(scratch))
     site = tmp_path / "site-packages"
     for wheel in (
@@ -55,7 +55,7 @@ def wheels(lab, scratch, tmp_path, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def no_environments(lab):
-    """The hosts outlive each test."""
+    """Remove environments: the hosts outlive each test."""
     for one in lab.hosts:
         shutil.rmtree(one.home() / ".autotrain" / "environments", ignore_errors=True)
 

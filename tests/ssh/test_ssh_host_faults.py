@@ -51,7 +51,7 @@ int clock_gettime(clockid_t clock, struct timespec *now) {
 
 @pytest.fixture
 def small_disk(make: LabBackends, host: LabHost, scratch: str) -> Iterator[str]:
-    """A folder on the host with room for little; `make` ends whatever uses it."""
+    """Yield a folder on the host with room for little; `make` ends whatever uses it."""
     host.run("mount", "-t", "tmpfs", "-o", "size=16m,mode=1777", "tmpfs", host.make_folder(scratch))
     yield scratch
     with contextlib.suppress(Exception):  # a reboot has taken it

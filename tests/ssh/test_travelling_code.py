@@ -47,7 +47,7 @@ for name in sorted(set(sys.modules) - before):
 
 
 def modules() -> list[str]:
-    """What agent, supervisor and worker import, in a copy of the tree that travels."""
+    """Return what agent, supervisor and worker import, in a copy of the tree that travels."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, agent_archive.NAME).write_bytes(travelling_code.archive().content)
         agent_archive.unpack_in(folder)
@@ -72,7 +72,7 @@ def newer_attributes(tree: ast.AST) -> list[str]:
 
 
 def newer(tree: ast.AST) -> list[str]:
-    """What is evaluated, and only newer versions know."""
+    """Return what is evaluated, and only newer versions know."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
@@ -113,7 +113,7 @@ def test_the_worker_needs_nothing_installed() -> None:
 
 
 def old_python() -> str:
-    """A Python 3.9 of this machine."""
+    """Return a Python 3.9 of this machine."""
     found = [
         shutil.which("python3.9") or "",
         *map(str, Path("~/.pyenv/versions").expanduser().glob("3.9.*/bin/python3.9")),

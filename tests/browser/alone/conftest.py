@@ -51,7 +51,7 @@ DARK = {
 
 @pytest.fixture
 def make_place(tmp_path, monkeypatch) -> Callable[..., Any]:
-    """Makes experiments whose trials the test moves by hand."""
+    """Make experiments whose trials the test moves by hand."""
     monkeypatch.chdir(tmp_path)
     spec = importlib.util.spec_from_file_location("place", Path(__file__).parents[1] / "place.py")
     assert spec is not None
@@ -64,7 +64,7 @@ def make_place(tmp_path, monkeypatch) -> Callable[..., Any]:
 
 @pytest.fixture
 def alone(browser) -> Iterator[Callable[..., Alone]]:
-    """Opens pages with one view each; none of them may have raised an error when the test ends."""
+    """Open pages with one view each; none of them may have raised an error when the test ends."""
     context = browser.new_context(accept_downloads=True)
     opened: list[Alone] = []
 

@@ -62,14 +62,14 @@ def test_colours_are_shown_and_everything_else_is_text(tell):
 
 
 def asked(page, kind):
-    """The last message of a kind that the view has sent."""
+    """Return the last message of a kind that the view has sent."""
     page.until(lambda: any(message["kind"] == kind for message in page.sent))
     return [message for message in page.sent if message["kind"] == kind][-1]
 
 
 @pytest.fixture
 def searched(alone, make_place):
-    """The log of one trial, and a function that looks for a text and answers as a kernel does."""
+    """Return the log of one trial, and a function that looks for a text and answers as a kernel does."""
     place = make_place(trials=1)
     place.begin(1)
     place.log(1, "".join(f"epoch {i}: \x1b[31mlo\x1b[0mss {'nan' if i % 500 == 7 else i}\n" for i in range(5_000)))

@@ -26,7 +26,7 @@ def field(page, name):
 
 
 def colours(page):
-    """The colours that the first chart is drawn with, and how many pixels of each."""
+    """Return the colours that the first chart is drawn with, and how many pixels of each."""
     return page.view.locator("canvas").first.evaluate("(canvas) => canvas.toDataURL()")
 
 
@@ -62,7 +62,7 @@ def test_curves_lie_along_steps_the_time_of_the_trial_or_the_time_of_day(opened)
 
 @pytest.fixture
 def own_steps(alone, make_place):
-    """A trial whose metrics count steps of their own: loss by batch with the epoch, val_acc by epoch."""
+    """Return a trial whose metrics count steps of their own: loss by batch with the epoch, val_acc by epoch."""
     place = make_place(trials=2)
     for number in (1, 2):
         place.begin(number)
@@ -74,7 +74,7 @@ def own_steps(alone, make_place):
 
 
 def reading(page, key):
-    """What the reading line tells after a key."""
+    """Return what the reading line tells after a key."""
     page.painted()  # another tab makes another chart
     page.view.get_by_role("img").first.focus()
     page.page.keyboard.press("Escape")

@@ -37,7 +37,7 @@ BRIGHTNESS = """(element) => {
 
 @pytest.fixture(scope="module")
 def plan() -> Any:
-    """A plan of a small model."""
+    """Return a plan of a small model."""
     graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
     return api.plan(graph, None, "8xH100", search="recursive_programming")
 
@@ -61,7 +61,7 @@ def enter(opened: Alone, host: Host) -> Alone:
 
 
 def hard_to_read(opened: Alone, selector: str) -> list[str]:
-    """What has too little contrast."""
+    """Return what has too little contrast."""
     return [each for each in violations(opened.page, selector) if each.startswith("color-contrast")]
 
 

@@ -45,7 +45,7 @@ def foreign(text: str) -> str:
 
 
 def renamed(value: Any, key: str = "") -> Any:
-    """A part of a view with other names for all that is not a word of ours."""
+    """Return a part of a view with other names for all that is not a word of ours."""
     if isinstance(value, dict):
         names = foreign if key in KEYS else str
         return {names(name): renamed(part, name) for name, part in value.items()}
@@ -69,7 +69,7 @@ def view_of(plan: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module", params=["8x1xA100-40GB", "8x2xA100-40GB"])
 def plan(request) -> Any:
-    """A plan with stages, microbatches and recompute, and one whose weights are split."""
+    """Return a plan with stages, microbatches and recompute, and one whose weights are split."""
     graph = example_graphs.gpt(width=4096, layers=48, heads=32, sequence=2048, batch=32, vocabulary=51200)
     return api.plan(graph, None, request.param, search="recursive_programming", execute=False)
 

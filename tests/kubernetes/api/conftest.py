@@ -83,7 +83,7 @@ def kubeconfig(request: pytest.FixtureRequest) -> Path:
 
 
 def client_of(kubeconfig: Path) -> client.ApiClient:
-    """The official client; a fresh configuration, since the default one is shared."""
+    """Return the official client; a fresh configuration, since the default one is shared."""
     configuration = client.Configuration()
     config.load_kube_config(str(kubeconfig), client_configuration=configuration)
     configuration.retries = False

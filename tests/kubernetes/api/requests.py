@@ -86,7 +86,7 @@ def _named(items: list[dict], name: str) -> dict:
 
 
 def _file_of(user: dict, name: str, folder: Path) -> str:
-    """The file of a certificate or key, which may stand in the kubeconfig itself; "" where there is none."""
+    """Return the file of a certificate or key, which may stand in the kubeconfig itself; "" where there is none."""
     if f"{name}-data" not in user:
         return user.get(name, "")
     path = folder / name
@@ -109,7 +109,7 @@ def pod(name: str, **changes: object) -> dict[str, Any]:
 
 
 def job(name: str, **changes: object) -> dict[str, Any]:
-    """A suspended Job: nothing runs."""
+    """Return a suspended Job: nothing runs."""
     spec = {"suspend": True, "template": {"spec": pod_spec()}} | changes
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name}, "spec": spec}
 

@@ -29,7 +29,7 @@ STATUS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 @pytest.fixture
 def things(requests: Requests, namespace: str) -> Iterator[str]:
-    """The path of a kind that is defined for the time of a test."""
+    """Yield the path of a kind that is defined for the time of a test."""
     group = f"{uuid.uuid4().hex[:8]}.example.org"
     names = {"plural": "things", "kind": "Thing", "singular": "thing", "listKind": "ThingList"}
     schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": SPEC, "status": STATUS}}}
@@ -51,7 +51,7 @@ def thing(path: str, name: str, **spec: object) -> dict:
 
 
 def faults(answer: Answer) -> set[str]:
-    """The fields that are wrong; besides them a server may say `<nil>`: that rules wait for them to be mended."""
+    """Return the wrong fields; besides them a server may say `<nil>`: that rules wait for them to be mended."""
     return set(answer.fields) - {"<nil>"}
 
 

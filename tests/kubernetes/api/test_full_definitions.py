@@ -40,7 +40,7 @@ def define(store: ObjectStore) -> None:
 
 
 def send(store: ObjectStore, requests: Requests, manifest: dict) -> str:
-    """What is wrong with a manifest; one of a kind that is not defined has nothing wrong."""
+    """Return what is wrong with a manifest; one of a kind that is not defined has nothing wrong."""
     resource = store.resources.of_kind(manifest["apiVersion"], manifest["kind"])
     if resource is None:
         return ""

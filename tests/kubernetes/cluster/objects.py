@@ -62,13 +62,13 @@ def wait_for_condition(cluster: KubernetesLab, name: str, kind: str) -> Json:
 
 
 def state(cluster: KubernetesLab, name: str) -> Json:
-    """The state of a pod's first container."""
+    """Return the state of a pod's first container."""
     statuses = pod(cluster, name).get("status", {}).get("containerStatuses", [])
     return statuses[0]["state"] if statuses else {}
 
 
 def log(cluster: KubernetesLab, found: Json, name: str = "main", *, previous: bool = False) -> str:
-    """What a container printed, without times."""
+    """Return what a container printed, without times."""
     path = cluster.access.log_path(found, name, previous=previous)
     if path is None:
         return ""

@@ -11,7 +11,7 @@ from tests.labs.kubernetes.objects.resources import EVENTS
 
 
 def told(cluster: KubernetesLab, expected: str) -> str:
-    """What the pod waits for, once that is expected."""
+    """Return what the pod waits for, once that is expected."""
 
     def found() -> str:
         events = cluster.store.list(EVENTS, "default")[0]

@@ -220,7 +220,7 @@ class KubernetesLab:
         return not found
 
     def _namespaced(self) -> Iterator[tuple[Resource, Json]]:
-        """What there is in namespaces, but for what every namespace has."""
+        """Yield what there is in namespaces, but for what every namespace has."""
         for resource in self.store.resources:
             if resource.namespaced and resource.key not in _KEPT:
                 for found in self.loop.objects(resource):

@@ -171,7 +171,7 @@ def test_data_that_is_larger_than_the_limit_is_refused_before_it_comes(tmp_path:
 
 
 def entry(cache: DataCache, digest: str, used_s: float, size_bytes: int = 4_000_000) -> Path:
-    """An entry that was used at a time and by no trial."""
+    """Return an entry that was used at a time and by no trial."""
     folder = Path(cache.folder(digest))
     folder.mkdir(mode=0o700)
     (folder / "file").write_bytes(b"x" * size_bytes)

@@ -37,7 +37,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def user(root: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that uses the environment that was used least recently."""
+    """Yield a process that uses the environment that was used least recently."""
     argv = [sys.executable, "-I", "-S", "-c", USER, str(root / "env1")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None

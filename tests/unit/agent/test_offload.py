@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture
 def alive(monkeypatch):
-    """The tensors that are found, instead of all of this process."""
+    """Return the tensors that are found, instead of all of this process."""
     found = []
     monkeypatch.setattr(offload.gc, "get_objects", lambda: found)
     return found

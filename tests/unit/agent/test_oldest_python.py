@@ -31,13 +31,13 @@ print(*[module.__file__ for module in ours], sep="\\n")
 
 
 def sources() -> list[Path]:
-    """The modules that either of them loads."""
+    """Return the modules that either of them loads."""
     done = subprocess.run([sys.executable, "-c", LIST_MODULES], capture_output=True, text=True, check=True)
     return [Path(line) for line in done.stdout.splitlines()]
 
 
 def faults(text: str) -> list[int]:
-    """The lines with a union of types that is evaluated, which Python has from 3.10 on."""
+    """Return the lines with a union of types that is evaluated, which Python has from 3.10 on."""
     calls = [node for node in ast.walk(ast.parse(text, feature_version=OLDEST)) if isinstance(node, ast.Call)]
     tests = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id in {"isinstance", "issubclass"}]
     return [call.lineno for call in tests if isinstance(call.args[1], ast.BinOp)]
@@ -58,7 +58,7 @@ def test_this_test_finds_newer_syntax(text: str) -> None:
 
 
 def oldest_python() -> str:
-    """A Python 3.9 of this machine."""
+    """Return a Python 3.9 of this machine."""
     own = sorted(Path("~/.pyenv/versions").expanduser().glob("3.9.*/bin/python3.9"))
     for python in (shutil.which("python3.9"), *own):
         if python and subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0:

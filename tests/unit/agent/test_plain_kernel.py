@@ -20,7 +20,7 @@ class Asked:
         self.kernel = PlainKernel(str(directory))
 
     def run(self, code, at=lambda said: None):
-        """What is said about a cell: pairs of kind and content."""
+        """Return what is said about a cell: pairs of kind and content."""
         request = message("shell", "execute_request", {"code": code, "silent": False})
         self.kernel.send(request)
         said = []

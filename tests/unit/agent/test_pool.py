@@ -28,7 +28,7 @@ def waiting(tmp_path: Path) -> WaitingTrials:
 
 
 def together(calls: list[Callable[[], object]]) -> list[object]:
-    """What calls give, or raise, that are made at the same moment."""
+    """Return what calls give, or raise, that are made at the same moment."""
     barrier = threading.Barrier(len(calls))
 
     def call(one: Callable[[], object]) -> object:

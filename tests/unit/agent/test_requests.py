@@ -20,7 +20,7 @@ Ask = Callable[..., dict[str, Any]]
 
 
 def asking(handlers: Handlers) -> Ask:
-    """Gives the answer to one line."""
+    """Give the answer to one line."""
 
     def ask(do: str, **content: object) -> dict[str, Any]:
         output = io.BytesIO()

@@ -14,7 +14,7 @@ JOB = "team-a/at-1"
 
 @pytest.fixture
 def service(monkeypatch):
-    """A service that keeps what it is sent."""
+    """Yield a service that keeps what it is sent."""
     monkeypatch.setattr(scheduler_hints, "_TIMEOUT_S", 60.0)
     monkeypatch.setattr(scheduler_hints, "_PAUSE_S", 600.0)
     received = []

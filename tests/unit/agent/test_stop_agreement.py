@@ -84,7 +84,7 @@ def test_on_several_hosts_without_a_process_group_a_note_says_that_each_decides_
 
 
 def host(folder: Path, monkeypatch: pytest.MonkeyPatch, notes: list[str]) -> StopAgreement:
-    """The first rank of one of two hosts, whose supervisors agree."""
+    """Return the first rank of one of two hosts, whose supervisors agree."""
     (folder / wire.CONTROL).mkdir(parents=True)
     (folder / wire.TRIAL_FILE).write_text('{"layout": {"nodes": 2}}')
     for name, value in (("RANK", "0"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "1"), ("WORLD_SIZE", "2")):

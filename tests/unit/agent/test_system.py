@@ -48,7 +48,7 @@ def _public(module: ModuleType) -> list[str]:
 
 @pytest.fixture
 def child() -> Iterator[subprocess.Popen[str]]:
-    """A process in a session of its own, with a mark in its environment."""
+    """Yield a process in a session of its own, with a mark in its environment."""
     env = os.environ | {"AUTOTRAIN_MARK": "7"}
     with subprocess.Popen(
         [*SLEEPER, "word"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env, start_new_session=True

@@ -21,7 +21,7 @@ NEXT = TrialSpec("e1", 1, 2, resume_attempt=1)
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
-    """The home's folder of a first attempt's checkpoints."""
+    """Return the home's folder of a first attempt's checkpoints."""
     folder = Home(tmp_path).trial("e1", 1, 1) / wire.CHECKPOINTS
     folder.mkdir(parents=True)
     (folder / "first.pt").touch()

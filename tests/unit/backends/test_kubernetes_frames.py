@@ -63,7 +63,7 @@ def test_a_path_that_the_trial_makes_up_has_no_place(path: str, tmp_path: Path) 
 
 
 def relayed(run: Path) -> tuple[Relay, CollectedNode]:
-    """What a relay sends of a folder, and what is collected of it."""
+    """Return what a relay sends of a folder, and what is collected of it."""
     lines: list[str] = []
     relay = Relay(str(run), lines.append)
     relay.finish()

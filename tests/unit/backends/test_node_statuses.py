@@ -15,7 +15,7 @@ REF = JobRef("lab", "e-1-1", {"host": "h1", "nodes": [["h1", "a"], ["h2", "b"], 
 
 
 def of_hosts(*states: TrialState | None) -> list[JobStatus]:
-    """The status of each host; None: it does not answer."""
+    """Return the status of each host; None: it does not answer."""
     found = []
     for one, state in zip(node_refs(REF), states, strict=True):
         doubt = "" if state else "it does not answer"

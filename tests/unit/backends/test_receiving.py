@@ -26,7 +26,7 @@ os.execv(sys.argv[1], sys.argv[1:])
 
 @pytest.fixture
 def receivers() -> Iterator[Callable[..., Receiver]]:
-    """Makes receivers, whose command line others may precede."""
+    """Make receivers, whose command line others may precede."""
     made: list[Receiver] = []
 
     def make(*before: str) -> Receiver:
@@ -150,7 +150,7 @@ def test_a_file_system_without_hard_links_takes_a_folder_and_only_what_changed_o
 
 
 def during_the_first_block(act: Callable[[], object]) -> Callable[[int, int], None]:
-    """A progress callback that acts once, when some bytes have been sent."""
+    """Return a progress callback that acts once, when some bytes have been sent."""
     acts = iter([act])
 
     def progress(_sent_bytes: int, _total_bytes: int) -> None:

@@ -26,7 +26,7 @@ def make_code(root: Path, name: str) -> Path:
 
 
 def task_of(root: Path, trial: str, code: Path) -> Mapping[str, object]:
-    """A trial that has been handed over with its code."""
+    """Return a trial that has been handed over with its code."""
     directory = root / "jobs" / trial
     directory.mkdir(parents=True)
     return {"directory": str(directory), "trial": {"bundle": str(code)}}
@@ -38,7 +38,7 @@ def left(root: Path) -> list[str]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder of everything of ours, with the code `old`, whose only experiment has no trial directory any more."""
+    """Return a folder of ours with the code `old`, whose only experiment has no trial directory any more."""
     trial = task_of(tmp_path, "home1/gone-1-1", make_code(tmp_path, "old"))
     assert leftovers.use(tmp_path, [trial])
     shutil.rmtree(str(trial["directory"]))

@@ -12,7 +12,7 @@ NOTEBOOK = Path(__file__).parents[2] / "capture" / "notebook.py"
 
 @pytest.fixture(scope="session")
 def notebook():
-    """The class of small notebooks."""
+    """Return the class of small notebooks."""
     spec = importlib.util.spec_from_file_location("notebook", NOTEBOOK)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

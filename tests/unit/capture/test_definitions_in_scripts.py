@@ -31,7 +31,7 @@ class Net(Base):
 
 
 def own_part(captured):
-    """The lines of a script that were copied from no cell."""
+    """Return the lines of a script that were copied from no cell."""
     lines = zip(captured.script.splitlines(), captured.source_map, strict=True)
     return [line for line, origin in lines if line and not origin and not line.startswith("import")]
 

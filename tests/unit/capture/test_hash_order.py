@@ -28,7 +28,7 @@ DOES_NOT = [
 
 @pytest.fixture
 def random_hashes(monkeypatch):
-    """A kernel that was started without PYTHONHASHSEED."""
+    """Simulate a kernel that was started without PYTHONHASHSEED."""
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
 
 

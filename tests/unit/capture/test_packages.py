@@ -14,7 +14,7 @@ from jupyter_autotrain.agent.environments.python_environment import PythonPackag
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """A folder of installed packages that this test alone sees."""
+    """Yield a folder of installed packages that this test alone sees."""
     folder = tmp_path / "site-packages"
     folder.mkdir()
     monkeypatch.syspath_prepend(str(folder))

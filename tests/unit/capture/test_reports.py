@@ -11,7 +11,7 @@ from jupyter_autotrain.errors import CaptureError
 
 
 def told(notebook, cell, objective="val_acc", *cells, **options):
-    """What is said of an objective before the cell is sent; "" when nothing."""
+    """Return what is said of an objective before the cell is sent; "" when nothing."""
     captured = notebook(*cells, cwd=options.pop("cwd", ".")).capture(cell, **options)
     try:
         capture.check_reports(captured.reports, objective)

@@ -76,7 +76,7 @@ def test_a_file_that_the_cell_may_write_to_is_writable_in_the_bundle_alone(noteb
 
 @pytest.fixture
 def trial(notebook, result_folder):
-    """A trial directory whose work folder is laid out for a cell that reads one file and appends to another."""
+    """Return a trial directory whose work folder is laid out for a cell that reads one file and appends to another."""
     (result_folder / "data" / "log.csv").write_text("one\n")
     captured = notebook(cwd=result_folder).capture(
         "open('data/a.csv')\nopen('data/log.csv', 'a')\nopen('models/m', 'w')"

@@ -217,7 +217,7 @@ LISTS = {"frameworkcontroller.task_roles"}  # whose keys are those of their item
 
 @pytest.fixture
 def effects(monkeypatch, tmp_path):
-    """What a header leads to: all that capture, submission and planning receive."""
+    """Return what a header leads to: all that capture, submission and planning receive."""
     found = []
 
     def capture(*arguments, progress=None, **options):
@@ -252,7 +252,7 @@ def effects(monkeypatch, tmp_path):
 
 
 def base_of(key):
-    """The settings that a key is added to; a section of a backend needs that backend, that of a mode its mode."""
+    """Return the settings that a key is added to; a backend's section needs that backend, a mode's its mode."""
     section = key.partition(".")[0]
     if section in FEDERATED:
         return {name: value for name, value in FEDERATED.items() if name != key}

@@ -40,7 +40,7 @@ class Shell:
         )
 
     def trial(self, cell):
-        """What the cell prints in a trial."""
+        """Return what the cell prints in a trial."""
         captured = self.capture(cell)
         capture.write_bundle(captured, self.folder / "bundle")
         script = capture.export_script(self.folder / "bundle", {})

@@ -27,7 +27,7 @@ def home(tmp_path, monkeypatch):
 
 
 def source(ranks):
-    """A script that takes the place of the measurements."""
+    """Return a script that takes the place of the measurements."""
     device = {"name": "CPU", "type": "cpu", "memory_bytes": 8 << 30, "multiprocessors": 1, "cpus": 2, "torch": "2"}
     found = [sample for count in (1, ranks) for sample in samples(count)]
     text = json.dumps({"device": device, "samples": found})

@@ -12,7 +12,7 @@ from jupyter_autotrain.errors import AutotrainError
 
 @pytest.fixture
 def trial(tmp_path):
-    """A trial directory, and beside it what must not be reached."""
+    """Return a trial directory, and beside it what must not be reached."""
     directory = tmp_path / "trial"
     for folder in ("work/sub", "outputs"):
         (directory / folder).mkdir(parents=True)

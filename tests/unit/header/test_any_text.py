@@ -22,7 +22,7 @@ FLAGS = st.lists(WORDS | st.text(max_size=6), max_size=4).map(" ".join)
 
 
 def fault_of(line, body):
-    """The error of a cell, or None when it becomes a spec."""
+    """Return the error of a cell, or None when it becomes a spec."""
     try:
         header.parse_cell(line, body, header.HeaderContext()).header.to_spec(bundle=Bundle(), name="x")
     except HeaderError as error:

@@ -18,7 +18,7 @@ SCHEMA = backends.header_schema()
 
 @pytest.fixture
 def context(tmp_path: Path) -> header.HeaderContext:
-    """A notebook's folder inside a project, inside a home."""
+    """Return a notebook's folder inside a project, inside a home."""
     cwd = tmp_path / "home" / "project" / "notebooks"
     cwd.mkdir(parents=True)
     for folder in (cwd, cwd.parent, tmp_path / "home" / ".jupyter"):

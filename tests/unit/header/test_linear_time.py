@@ -73,7 +73,7 @@ HEADERS = {
 
 
 def cpu_s(read, text):
-    """The time of one run, by the clock that other processes do not move."""
+    """Return the time of one run, by the clock that other processes do not move."""
     begun = time.thread_time()
     read(text)
     return max(time.thread_time() - begun, _NOISE_S)

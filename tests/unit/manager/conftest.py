@@ -147,7 +147,7 @@ class World:
         self.store.close()
 
     def restart(self):
-        """A manager that knows nothing but the store, as after kill -9."""
+        """Start a manager that knows nothing but the store, as after kill -9."""
 
         def pause(seconds):
             self.pauses.append(seconds)
@@ -196,7 +196,7 @@ def world(tmp_path):
 
 @pytest.fixture(scope="session")
 def new_world(tmp_path_factory):
-    """Opens worlds, for tests that need a fresh one per example."""
+    """Open worlds, for tests that need a fresh one per example."""
 
     @contextmanager
     def make():

@@ -24,7 +24,7 @@ class StopsTheWorst:
 
 
 def early_stop_decided(world, monkeypatch):
-    """The manager is killed after it has decided to stop trial 2 and before the backend hears of it."""
+    """Kill the manager after it has decided to stop trial 2 and before the backend hears of it."""
     world.early_stop = StopsTheWorst()
     experiment = world.submit(trials=2, concurrency=2, objective=Objective("acc"), early_stop="median")
     world.step()

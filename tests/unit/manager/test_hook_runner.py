@@ -24,7 +24,7 @@ HOOK = Hook("slack", "${URL}", events=("ended", "failed", "trial_failed"))
 
 @pytest.fixture
 def tries(monkeypatch):
-    """What each try was given; `tries.faults` are what they give, then all is well."""
+    """Return what each try was given; `tries.faults` are what they give, then all is well."""
 
     class Tries(list):
         faults: list[str]

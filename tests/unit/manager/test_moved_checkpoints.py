@@ -39,7 +39,7 @@ def backends(world):
 
 @pytest.fixture
 def fails_on_lab(world, backends):
-    """A trial whose first attempt has failed on `lab`, with checkpoints that were too large to come."""
+    """Return a trial whose first attempt has failed on `lab`, with checkpoints that were too large to come."""
     world.submit(backends=(LAB, HERE), trials=1, retries=1, resources=Resources(cpus=1.0))
     world.step()
     directory = world.home.trial("id0", 1, 1)
@@ -211,7 +211,7 @@ class Held(Executor):
 
 @pytest.fixture
 def moving(world, backends, fails_on_lab):
-    """The calls of a move that has still to begin; `at_once` is where they run else."""
+    """Return the calls of a move that has still to begin; `at_once` is where they run else."""
     fetch_from(backends["lab"])
     at_once = world.moves
     world.moves = held = Held()

@@ -158,7 +158,7 @@ def test_a_job_whose_files_cannot_be_taken_does_not_keep_another_from_ending(wor
 
 
 def counted(world):
-    """Counts what each read of the backend asks for."""
+    """Count what each read of the backend asks for."""
     read = world.backend.read
     asked = []
 
@@ -211,7 +211,7 @@ def test_a_backend_says_how_often_it_is_polled(world):
 
 
 def lacking(call, times=3):
-    """The call, which at first finds no descriptor free."""
+    """Return the call, which at first finds no descriptor free."""
     faults = [OSError(errno.EMFILE, "Too many open files")] * times
 
     def try_call(*args):

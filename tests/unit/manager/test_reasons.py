@@ -17,7 +17,7 @@ from jupyter_autotrain.manager.start import take_lock
 
 @pytest.fixture
 def lived_in(world):
-    """A world whose manager is this process."""
+    """Yield a world whose manager is this process."""
     lock = take_lock(world.home)
     ManagerIdentity.of(os.getpid()).write(lock)
     yield world

@@ -74,7 +74,7 @@ def test_a_lock_whose_file_was_deleted_is_told_from_one_in_place(home):
 
 @pytest.fixture
 def leading(home):
-    """A leadership of this very process."""
+    """Yield a leadership of this very process."""
     lock = take_lock(home)
     with Store.open(home) as store:
         leadership = Leadership(home, store, lock, ManagerIdentity.of(os.getpid()))

@@ -17,7 +17,7 @@ MODULE_NAME = re.compile(rf"{PACKAGE}((?:\.\w+)+)(?::\w+)?")
 
 
 def layers() -> list[set[str]]:
-    """The layers that import-linter holds, from the top."""
+    """Return the layers that import-linter holds, from the top."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = settings["tool"]["importlinter"]["contracts"]
     [found] = [one["layers"] for one in contracts if one["type"] == "layers" and one["containers"] == [PACKAGE]]
@@ -25,7 +25,7 @@ def layers() -> list[set[str]]:
 
 
 def named_modules(source: str) -> Iterator[tuple[int, str]]:
-    """The line and the top-level package of every module of this package that a string names."""
+    """Yield the line and the top-level package of every module of this package that a string names."""
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str):
             continue
@@ -35,7 +35,7 @@ def named_modules(source: str) -> Iterator[tuple[int, str]]:
 
 
 def upward(package: str, source: str, order: list[set[str]]) -> list[str]:
-    """The lines of a module of `package` that name a module of a layer that is not below it."""
+    """Return the lines of a module of `package` that name a module of a layer that is not below it."""
     level = {name: depth for depth, layer in enumerate(order) for name in layer}
     found = []
     for line, target in named_modules(source):

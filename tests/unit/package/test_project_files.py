@@ -25,7 +25,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def commands(path: Path) -> list[str]:
-    """What the steps of a workflow run."""
+    """Return what the steps of a workflow run."""
     jobs = read(path)["jobs"].values()
     return [step["run"] for job in jobs for step in job["steps"] if "run" in step]
 

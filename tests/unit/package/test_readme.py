@@ -19,7 +19,7 @@ def targets(text: str) -> list[str]:
 
 
 def published() -> str:
-    """The text as the hook of hatch makes it for a distribution."""
+    """Return the text as the hook of hatch makes it for a distribution."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     text = README
     for one in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:

@@ -49,7 +49,7 @@ def plan(request):
 
 
 def values_of(text, name):
-    """What the Python of an export leaves under a name; calls become their keyword arguments."""
+    """Return what the Python of an export leaves under a name; calls become their keyword arguments."""
     made = {
         "Trainer": dict,
         "FSDPStrategy": dict,

@@ -131,7 +131,7 @@ def test_a_manager_that_ends_is_told(home, monkeypatch):
 
 
 def failing(monkeypatch, error):
-    """Looks at the manager fail with `error`, until the list is emptied."""
+    """Let looks at the manager fail with `error`, until the list is emptied."""
     errors = [error]
     status = type("Status", (), {"alive": True})()
 

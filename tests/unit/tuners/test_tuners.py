@@ -103,7 +103,7 @@ class TestBatch(TunerContract):
 
 
 def told(algorithm, numbers):
-    """The points of these trials, each told before the next."""
+    """Return the points of these trials, each told before the next."""
     points = []
     for number in numbers:
         points.append(algorithm.ask(number))

@@ -69,7 +69,7 @@ def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
 
 @pytest.fixture
 def add(terminal):
-    """Adds an experiment whose trials went through the states given, with the value given."""
+    """Add an experiment whose trials went through the states given, with the value given."""
 
     def add(name, *trials, backend="local", objective="acc", closed=True, **spec_fields):
         spec = ExperimentSpec(

@@ -9,7 +9,7 @@ EXTENSION = "jupyter-autotrain"
 
 
 def extension(root, wanted):
-    """A folder of extensions of JupyterLab in which ours wants a version of JupyterLab's application."""
+    """Return a folder of extensions of JupyterLab in which ours wants a version of JupyterLab's application."""
     folder = root / "labextensions" / EXTENSION
     folder.mkdir(parents=True)
     described = {

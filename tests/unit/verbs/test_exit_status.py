@@ -17,7 +17,7 @@ FAILED = ["PREPARING", "RUNNING", "FAILED"]
 
 @pytest.fixture
 def shell(terminal, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The folder of a user of the shell, whose home is the terminal's."""
+    """Return the folder of a user of the shell, whose home is the terminal's."""
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(terminal.home.root))
     monkeypatch.setenv("HOME", str(terminal.cwd))
     monkeypatch.delenv("JUPYTER_CONFIG_DIR", raising=False)

@@ -23,7 +23,7 @@ users:
 
 @pytest.fixture
 def planted(terminal, tmp_path: Path) -> Path:
-    """A project with three planted places; the file that their program would write."""
+    """Return a project with three planted places; the file that their program would write."""
     ran = tmp_path / "ran"
     program = tmp_path / "planted.sh"
     program.write_text(f"#!/bin/sh\ntouch {ran}\n")

@@ -19,7 +19,7 @@ BAD = ("PREPARING", "RUNNING", "FAILED")
 
 
 def listed(text):
-    """The names; a long cell of a row goes on below, where the column of names is empty."""
+    """Return the names; a long cell of a row goes on below, where the column of names is empty."""
     return [line.split()[0] for line in text.splitlines()[1:] if not line.startswith(("...", " "))]
 
 

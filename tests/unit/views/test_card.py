@@ -46,7 +46,7 @@ def fill(store, *, trials=3, points=20, direction=Direction.MAXIMIZE, reason="",
 
 
 def drawn(html):
-    """The SVG inside the page's image."""
+    """Return the SVG inside the page's image."""
     return base64.b64decode(re.search(r'src="data:image/svg\+xml;base64,([^"]+)"', html).group(1)).decode()
 
 

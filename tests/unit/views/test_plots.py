@@ -25,7 +25,7 @@ def experiment(tmp_path_factory):
 
 
 def pictures(html):
-    """The SVG documents of a page."""
+    """Return the SVG documents of a page."""
     return [ElementTree.fromstring(base64.b64decode(data)) for data in re.findall(r"svg\+xml;base64,([^\"]+)", html)]
 
 

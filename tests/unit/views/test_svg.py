@@ -38,7 +38,7 @@ def linear(color):
 
 
 def seen(color, eyes):
-    """The colour in OKLab, in which 2 is a difference that is just seen."""
+    """Return the colour in OKLab, in which 2 is a difference that is just seen."""
     light = [min(max(value, 0), 1) for value in product(EYES[eyes], linear(color))]
     return product(OKLAB, [100 * math.cbrt(cone) for cone in product(CONES, light)])
 

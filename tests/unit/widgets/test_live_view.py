@@ -56,7 +56,7 @@ class FrontEnd(BaseComm):
 
 @pytest.fixture
 def running(tmp_path):
-    """An experiment whose trial runs."""
+    """Yield an experiment whose trial runs."""
     home = Home(tmp_path / "home")
     with Store.open(home) as store:
         store.add_experiment("e1", ExperimentSpec("digits", Bundle()), 1.0)

@@ -57,7 +57,7 @@ class AdaptDLController:
         store.resources.add(ADAPTDL_JOBS, SCHEMA)
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The job itself, or that of a pod."""
+        """Yield the job itself, or that of a pod."""
         metadata = found["metadata"]
         if resource.key == ADAPTDL_JOBS.key:
             yield metadata["namespace"], metadata["name"]
@@ -86,7 +86,7 @@ class AdaptDLController:
         return _ALLOCATE_AGAIN_S if is_waiting else None
 
     def _next(self, job: Json, status: Json, pods: Sequence[Json]) -> Json:
-        """The fields of the status after this step."""
+        """Return the fields of the status after this step."""
         phase = status.get("phase") or "Pending"
         if phase in _ENDED:
             return {}
@@ -131,7 +131,7 @@ class AdaptDLController:
         return {"phase": "Starting", "group": group}
 
     def _allocation(self, job: Json, status: Json) -> list[str]:
-        """The nodes of the replicas: as they are, or as the hints that are new allow."""
+        """Return the nodes of the replicas: as they are, or as the hints that are new allow."""
         uid = job["metadata"]["uid"]
         hints = status.get("train") or {}
         given: list[str] = list(status.get("allocation") or [])

@@ -19,7 +19,7 @@ _PREEMPTED_EXIT = 143
 
 
 def pod_of(job: Json, node: Json, allocation: list[str], group: int, rank: int) -> Json:
-    """The pod of a replica."""
+    """Return the pod of a replica."""
     template = copy.deepcopy(job["spec"]["template"])
     metadata = template.setdefault("metadata", {})
     name = job["metadata"]["name"]
@@ -61,12 +61,12 @@ def _variables(job: Json, allocation: Sequence[str], group: int, rank: int) -> d
 
 
 def annotation(pod: Json, name: str) -> str:
-    """What AdaptDL noted about a pod."""
+    """Return what AdaptDL noted about a pod."""
     return str((pod["metadata"].get("annotations") or {}).get(f"adaptdl/{name}", ""))
 
 
 def completion(pods: Sequence[Json], *, is_preemptible: bool) -> Json:
-    """The phase of a job that its pods have ended, with the reason; empty when they have not."""
+    """Return the phase of a job that its pods have ended, with the reason; empty when they have not."""
     if pods and all(_has_succeeded(pod, len(pods)) for pod in pods):
         return {"phase": "Succeeded"}
     for pod in pods:

@@ -67,7 +67,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200 if kind == "hints" else 404, None)
 
     def do_GET(self) -> None:
-        """The addresses of all pods of a group, in the order of their ranks; 408 where some are missing for long."""
+        """Answer with the addresses of all pods of a group, by their ranks; 408 where some are missing for long."""
         parts = self.path.partition("?")[0].strip("/").split("/")
         if len(parts) != 4 or parts[0] != "discover":
             self._answer(200 if parts == ["healthz"] else 404, None)

@@ -46,11 +46,11 @@ class ObjectCache:
         return list(self._objects.get(resource.key, {}).values())
 
     def find(self, resource: Resource, key: _Key) -> Json | None:
-        """An object."""
+        """Return an object."""
         return self._objects.get(resource.key, {}).get(key)
 
     def of_uid(self, uid: str) -> tuple[Resource, Json] | None:
-        """An object, and its kind."""
+        """Return an object, and its kind."""
         return self._by_uid.get(uid)
 
     def owned_by(self, uid: str) -> list[tuple[Resource, Json]]:

@@ -22,7 +22,7 @@ class ClaimController:
         self._loop = loop
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The claim itself."""
+        """Yield the claim itself."""
         del resource
         yield found["metadata"]["namespace"], found["metadata"]["name"]
 

@@ -33,7 +33,7 @@ class FrameworkController:
         store.resources.add(FRAMEWORKS, SCHEMA)
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The Framework itself, or that of a pod or of an attempt."""
+        """Yield the Framework itself, or that of a pod or of an attempt."""
         metadata = found["metadata"]
         if resource.key == FRAMEWORKS.key:
             yield metadata["namespace"], metadata["name"]
@@ -100,7 +100,7 @@ class FrameworkController:
             self._complete(found, ended)
 
     def _complete(self, found: Json, ended: Json) -> None:
-        """The attempt is decided: its ConfigMap is deleted, and its pods with it."""
+        """Delete the ConfigMap of an attempt that is decided, and its pods with it."""
         attempt = found["status"]["attemptStatus"]
         attempt["completionStatus"] = ended
         for role in attempt["taskRoleStatuses"]:

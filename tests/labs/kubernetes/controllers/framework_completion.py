@@ -29,7 +29,7 @@ _KNOWN = {
 
 
 def status(code: int, diagnostics: str) -> Json:
-    """A completion status."""
+    """Return a completion status."""
     phrase, attributes = _KNOWN.get(code, ("ContainerUnrecognizedFailed", []))
     name = "Succeeded" if code == SUCCEEDED else "Failed"
     kind = {"name": name, "attributes": list(attributes)}
@@ -37,7 +37,7 @@ def status(code: int, diagnostics: str) -> Json:
 
 
 def of_pod(pod: Json) -> Json:
-    """That of a task whose pod has ended."""
+    """Return that of a task whose pod has ended."""
     found = [_container(entry) for entry in _ended_containers(pod)]
     told = {"containers": found}
     for field in ("reason", "message"):
@@ -65,7 +65,7 @@ def _container(entry: Json) -> Json:
 
 
 def of_attempt(spec: Json, roles: Sequence[Json]) -> Json | None:
-    """That of an attempt, once the policy of one of its roles or the end of all tasks gives one."""
+    """Return that of an attempt, once the policy of one of its roles or the end of all tasks gives one."""
     triggered = []
     for role_spec, role in zip(spec["taskRoles"], roles, strict=True):
         triggered += _triggers(role_spec, role)
@@ -82,7 +82,7 @@ def _when(trigger: tuple[str, Json]) -> str:
 
 
 def _triggers(role_spec: Json, role: Json) -> list[tuple[str, Json]]:
-    """What the policy of a role gives, each with its time."""
+    """Return what the policy of a role gives, each with its time."""
     policy = role_spec.get("frameworkAttemptCompletionPolicy") or {}
     found = []
     for kind in ("Failed", "Succeeded"):

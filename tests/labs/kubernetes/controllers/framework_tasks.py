@@ -18,7 +18,7 @@ _BY_PHASE = {"Pending": "AttemptPreparing", "Running": "AttemptRunning"}
 
 
 def now() -> str:
-    """The time, as a status tells it."""
+    """Return the time, as a status tells it."""
     return str(stamp(time.time()))
 
 
@@ -28,7 +28,7 @@ def counts() -> Json:
 
 
 def roles_of(spec: Json, framework: str) -> list[Json]:
-    """The statuses of all roles, before any pod."""
+    """Return the statuses of all roles, before any pod."""
     found = []
     for role in spec["taskRoles"]:
         tasks = [_task(framework, role["name"], index) for index in range(role["taskNumber"])]
@@ -145,7 +145,7 @@ class TaskSync:
         self._move(task, "AttemptCreationRequested")
 
     def _rendered(self, role_spec: Json, task: Json) -> Json:
-        """The pod of a task: the template with its placeholders, labels and variables."""
+        """Return the pod of a task: the template with its placeholders, labels and variables."""
         known = self._facts(role_spec["name"], task)
         text = json.dumps(role_spec["task"]["pod"])
         for name, content in known.items():

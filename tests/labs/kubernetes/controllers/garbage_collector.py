@@ -24,7 +24,7 @@ class GarbageCollector:
         return [resource for resource in self._store.resources if resource.key != EVENTS.key]
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The object itself, as an owner, and its owners."""
+        """Yield the object itself, as an owner, and its owners."""
         del resource
         metadata = found["metadata"]
         yield metadata.get("namespace", ""), metadata["uid"]
@@ -53,7 +53,7 @@ class GarbageCollector:
         return None
 
     def _let_go(self, resource: Resource, found: Json, uid: str) -> None:
-        """An owner has gone: the object goes too, unless it has another one."""
+        """Delete an object whose owner has gone, unless it has another one."""
         others = [entry for entry in found["metadata"]["ownerReferences"] if entry["uid"] != uid]
         if any(self._cache.of_uid(entry["uid"]) for entry in others):
             self._remove_reference(resource, found, uid)

@@ -32,7 +32,7 @@ class JobController:
         self._events = EventRecorder(store, "job-controller")
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The Job itself, or the owner of a pod."""
+        """Return the Job itself, or the owner of a pod."""
         if resource.key == JOBS.key:
             return [(found["metadata"]["namespace"], found["metadata"]["name"])]
         return owned_key(found, "Job")

@@ -35,15 +35,15 @@ class JobKind(Protocol):
     port: int
 
     def variables(self, replica: Replica) -> list[Json]:
-        """What the containers of a pod get besides."""
+        """Return what the containers of a pod get besides."""
         ...
 
     def init_containers(self, replica: Replica) -> list[Json]:
-        """What a pod waits for."""
+        """Return what a pod waits for."""
         ...
 
     def deciding_role(self, job: Json) -> str:
-        """The type of replica whose end is the job's."""
+        """Return the type of replica whose end is the job's."""
         ...
 
     def has_succeeded(self, job: Json, counts: Json, pods: list[Json]) -> bool:
@@ -52,7 +52,7 @@ class JobKind(Protocol):
 
 
 def replica_specs(kind: JobKind, job: Json) -> dict[str, Json]:
-    """The types of replicas of a job, with the operator's defaults."""
+    """Return the types of replicas of a job, with the operator's defaults."""
     found = job["spec"][kind.replicas_field]
     return {role: {"replicas": 1, "restartPolicy": "Never", **spec} for role, spec in found.items()}
 
@@ -121,7 +121,7 @@ class PyTorch:
         return [{"name": "init-pytorch", "image": "alpine:3.10", "command": ["sh", "-c", wait], "resources": needs}]
 
     def deciding_role(self, job: Json) -> str:
-        """The master, where there is one."""
+        """Return the master, where there is one."""
         return "Master" if "Master" in job["spec"][self.replicas_field] else "Worker"
 
     def has_succeeded(self, job: Json, counts: Json, pods: list[Json]) -> bool:
@@ -160,7 +160,7 @@ class TensorFlow:
         return []
 
     def deciding_role(self, job: Json) -> str:
-        """The chief, where there is one."""
+        """Return the chief, where there is one."""
         return next((role for role in ("Chief", "Master") if role in job["spec"][self.replicas_field]), "Worker")
 
     def has_succeeded(self, job: Json, counts: Json, pods: list[Json]) -> bool:
@@ -183,7 +183,7 @@ class Paddle:
     port = 36543
 
     def variables(self, replica: Replica) -> list[Json]:
-        """What `paddle.distributed.launch` reads."""
+        """Return what `paddle.distributed.launch` reads."""
         name = replica.job["metadata"]["name"]
         specs = replica.job["spec"][self.replicas_field]
         own = {"name": "POD_IP_DUMMY", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
@@ -199,7 +199,7 @@ class Paddle:
         return []
 
     def deciding_role(self, job: Json) -> str:
-        """The master, where there is one."""
+        """Return the master, where there is one."""
         return "Master" if "Master" in job["spec"][self.replicas_field] else "Worker"
 
     def has_succeeded(self, job: Json, counts: Json, pods: list[Json]) -> bool:

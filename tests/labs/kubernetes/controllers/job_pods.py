@@ -25,7 +25,7 @@ def is_indexed(job: Json) -> bool:
 
 
 def make_pod(job: Json, index: int | None) -> Json:
-    """A pod of a Job as the controller makes it."""
+    """Return a pod of a Job as the controller makes it."""
     metadata = job["metadata"]
     template = copied(job["spec"]["template"])
     labels = dict(template.get("metadata", {}).get("labels") or {})
@@ -67,7 +67,7 @@ def _tell_index(container: Json) -> None:
 
 
 def index_of(pod: Json) -> int:
-    """The number of a pod of an indexed Job."""
+    """Return the number of a pod of an indexed Job."""
     return int((pod["metadata"].get("annotations") or {}).get(INDEX, -1))
 
 
@@ -105,7 +105,7 @@ def _run(first: int, last: int) -> str:
 
 
 def parse_indexes(text: str) -> set[int]:
-    """What `format_indexes` wrote."""
+    """Return what `format_indexes` wrote."""
     found: set[int] = set()
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")

@@ -7,7 +7,7 @@ from tests.labs.kubernetes.objects.values import Json
 
 
 def action_for(job: Json, pod: Json) -> tuple[str, str]:
-    """What `podFailurePolicy` says of a failed pod: Count, Ignore, FailIndex or FailJob, and the message to it."""
+    """Return what `podFailurePolicy` says of a failed pod (Count, Ignore, FailIndex or FailJob), with a message."""
     rules = (job["spec"].get("podFailurePolicy") or {}).get("rules", ())
     for number, rule in enumerate(rules):
         found = _by_exit_code(rule, pod) if "onExitCodes" in rule else _by_condition(rule, pod)
@@ -61,7 +61,7 @@ def success_message(job: Json, succeeded: int, completed: set[int]) -> tuple[str
 
 
 def failed_indexes(job: Json, failures: dict[int, int], fixed: set[int]) -> set[int]:
-    """The indexes that are not tried again; empty unless `backoffLimitPerIndex` is set."""
+    """Return the indexes that are not tried again; empty unless `backoffLimitPerIndex` is set."""
     limit = job["spec"].get("backoffLimitPerIndex")
     if limit is None:
         return set()
@@ -77,7 +77,7 @@ def count_by_index(pods: list[Json]) -> dict[int, int]:
 
 
 def free_indexes(completions: int, taken: set[int]) -> list[int]:
-    """The numbers that no pod has or had, the lowest first."""
+    """Return the numbers that no pod has or had, the lowest first."""
     return [index for index in range(completions) if index not in taken]
 
 

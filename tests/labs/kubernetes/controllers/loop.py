@@ -94,7 +94,7 @@ class ControlLoop:
         return self.cache.objects(resource)
 
     def find(self, resource: Resource, key: Key) -> Json | None:
-        """An object; shared: not to be changed."""
+        """Return an object; shared: not to be changed."""
         return self.cache.find(resource, key)
 
     def call(self, task: Callable[[], None]) -> None:

@@ -86,12 +86,12 @@ class MPIJobController(JobController):
         return "runLauncherAsWorker" not in schema["properties"]["spec"]["properties"]
 
     def _domain(self, job: Json) -> str:
-        """The Service below which all pods have their names; that of an old release has the workers alone."""
+        """Return the Service below which all pods have their names; that of an old release has the workers alone."""
         name: str = job["metadata"]["name"]
         return f"{name}-worker" if self._is_old() else name
 
     def _template(self, job: Json, role: str) -> Json:
-        """The pod template of a role, with what both have."""
+        """Return the pod template of a role, with what both have."""
         spec = job["spec"]["mpiReplicaSpecs"][role]
         template: Json = copied(spec["template"])
         metadata = template.setdefault("metadata", {})
@@ -159,7 +159,7 @@ class MPIJobController(JobController):
         return template
 
     def _align(self, job: Json, launcher: Json | None) -> None:
-        """The launcher is suspended when the job is."""
+        """Suspend the launcher when the job is."""
         wanted = bool(job["spec"].get("runPolicy", {}).get("suspend"))
         if launcher is not None and bool(launcher["spec"].get("suspend")) != wanted:
             metadata = launcher["metadata"]

@@ -82,7 +82,7 @@ class MPIJobV1Controller(TrainingOperatorController):
 
 
 def _complete_launcher(pod: Json, container: Json) -> None:
-    """What the operator adds for Open MPI and Intel MPI."""
+    """Add what the operator adds for Open MPI and Intel MPI."""
     needs = {"requests": {"cpu": "100m", "memory": "512Mi"}, "limits": {"cpu": "100m", "memory": "512Mi"}}
     deliver = {"name": "kubectl-delivery", "image": "kubeflow/kubectl-delivery:latest", "resources": needs}
     pod["initContainers"] = [*pod.get("initContainers", ()), {**deliver, "command": ["true"]}]

@@ -38,13 +38,13 @@ class OperatorController:
         self.events = EventRecorder(store, operator)
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The object itself, or the owner of what was made for it."""
+        """Return the object itself, or the owner of what was made for it."""
         if resource.key == self.resource.key:
             return [(found["metadata"]["namespace"], found["metadata"]["name"])]
         return owned_key(found, self.resource.kind)
 
     def find(self, key: Key) -> Json | None:
-        """The object, to be changed at will; None: there is none, or it goes."""
+        """Return the object, to be changed at will; None: there is none, or it goes."""
         try:
             found = self.store.get(self.resource, *key)
         except ApiError:
@@ -58,7 +58,7 @@ class OperatorController:
         return self.store.clock()
 
     def made(self, resource: Resource, owner: Json) -> list[Json]:
-        """What was made for an object."""
+        """Return what was made for an object."""
         return owned(self.store.list(resource, owner["metadata"]["namespace"])[0], owner)
 
     def make(self, resource: Resource, owner: Json, body: Json) -> Json:
@@ -96,7 +96,7 @@ class JobController(OperatorController):
     """A controller of a kind with `runPolicy` and conditions, as the training operator has them."""
 
     def begin(self, job: Json) -> Json:
-        """The status to work on, with what is known of a job that is new."""
+        """Return the status to work on, with what is known of a job that is new."""
         status: Json = copied(job.get("status") or {})
         if not status.get("conditions"):
             self.condition(job, status, "Created", f"{job['kind']} {job['metadata']['name']} is created.")

@@ -9,7 +9,7 @@ from tests.labs.kubernetes.objects.values import Json
 
 
 def owner_reference(owner: Json) -> Json:
-    """What the metadata of an object says that a controller makes for its own object."""
+    """Return what the metadata of an object says that a controller makes for its own object."""
     return {
         "apiVersion": owner["apiVersion"],
         "kind": owner["kind"],
@@ -21,7 +21,7 @@ def owner_reference(owner: Json) -> Json:
 
 
 def controller_of(found: Json) -> Json | None:
-    """The reference to the owner that controls an object."""
+    """Return the reference to the owner that controls an object."""
     for reference in found["metadata"].get("ownerReferences", ()):
         if reference.get("controller"):
             return dict(reference)
@@ -29,7 +29,7 @@ def controller_of(found: Json) -> Json | None:
 
 
 def owned_key(found: Json, kind: str) -> Iterable[Key]:
-    """The key of the owner that controls an object, if it is of a kind; for `Controller.keys`."""
+    """Yield the key of the owner that controls an object, if it is of a kind; for `Controller.keys`."""
     reference = controller_of(found)
     if reference is not None and reference["kind"] == kind:
         yield found["metadata"].get("namespace", ""), reference["name"]

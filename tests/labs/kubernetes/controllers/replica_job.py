@@ -110,7 +110,7 @@ class ReplicaJobController(TrainingOperatorController):
         return {"metadata": metadata, "spec": pod_spec}
 
     def _tell(self, job: Json, status: Json, role: str, spec: Json, pods: list[Json]) -> None:
-        """Counts of a type of replica, and the conditions that follow from them."""
+        """Return the counts of a type of replica, and the conditions that follow from them."""
         name = job["metadata"]["name"]
         kind = job["kind"]
         labels = (f"{_LABELS}/job-name={name}", f"{_LABELS}/replica-type={role.lower()}")

@@ -10,17 +10,17 @@ from tests.labs.kubernetes.objects.values import Json
 
 
 def stamp(seconds: float) -> str:
-    """A time in seconds since the epoch, as in metadata and status."""
+    """Return a time in seconds since the epoch, as in metadata and status."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
 
 
 def seconds_of(text: str) -> float:
-    """The time that `stamp` wrote."""
+    """Return the time that `stamp` wrote."""
     return float(calendar.timegm(time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")))
 
 
 def with_condition(conditions: Iterable[Json], condition: Json, now: float) -> list[Json]:
-    """The conditions with one set: its transition time changes with its status only."""
+    """Return the conditions with one set: its transition time changes with its status only."""
     others = [dict(found) for found in conditions]
     for number, found in enumerate(others):
         if found["type"] == condition["type"]:
@@ -57,7 +57,7 @@ class Conditions:
 
 
 def condition_of(found: Json, kind: str) -> Json | None:
-    """A condition of an object's status."""
+    """Return a condition of an object's status."""
     for condition in found.get("status", {}).get("conditions", ()):
         if condition["type"] == kind:
             return dict(condition)

@@ -94,7 +94,7 @@ def _is_finished(status: Json) -> bool:
 
 
 def _jobset(job: Json, runtime: Json) -> Json:
-    """The JobSet of a runtime with what the TrainJob says."""
+    """Return the JobSet of a runtime with what the TrainJob says."""
     template = copied(runtime["spec"]["template"])
     spec = template["spec"]
     if "suspend" in job["spec"]:
@@ -114,7 +114,7 @@ def _jobset(job: Json, runtime: Json) -> Json:
 
 
 def _patches(job: Json) -> list[tuple[str, Json]]:
-    """The replicated job and the patch of its pods, in the words of each release."""
+    """Return the replicated job and the patch of its pods, in the words of each release."""
     spec = job["spec"]
     found = []
     for patch in spec.get("runtimePatches", ()):
@@ -127,7 +127,7 @@ def _patches(job: Json) -> list[tuple[str, Json]]:
 
 
 def _trainer(job: Json, runtime: Json, replicated: Json) -> None:
-    """The step that runs the trial: its size, its program, and the variables for PyTorch."""
+    """Complete the step that runs the trial: its size, its program, and the variables for PyTorch."""
     trainer = job["spec"].get("trainer") or {}
     policy = runtime["spec"].get("mlPolicy") or {}
     nodes = trainer.get("numNodes") or policy.get("numNodes") or 1

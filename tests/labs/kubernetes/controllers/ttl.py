@@ -21,7 +21,7 @@ class TtlController:
         self._loop = loop
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The Job itself, when it is to be deleted at all."""
+        """Yield the Job itself, when it is to be deleted at all."""
         del resource
         if "ttlSecondsAfterFinished" in found["spec"]:
             yield found["metadata"]["namespace"], found["metadata"]["name"]

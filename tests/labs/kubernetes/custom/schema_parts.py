@@ -12,12 +12,12 @@ ANYTHING: Json = {"type": "object", "x-kubernetes-preserve-unknown-fields": True
 
 
 def built_in(name: str) -> Json:
-    """The schema of a built-in kind."""
+    """Return the schema of a built-in kind."""
     return {"$ref": f"#/components/schemas/{name}"}
 
 
 def fields(required: tuple[str, ...] = (), **properties: Json) -> Json:
-    """An object with these fields and no others."""
+    """Return an object with these fields and no others."""
     found: Json = {"type": "object", "properties": properties}
     if required:
         found["required"] = list(required)
@@ -25,12 +25,12 @@ def fields(required: tuple[str, ...] = (), **properties: Json) -> Json:
 
 
 def array(items: Json) -> Json:
-    """A list."""
+    """Return a list."""
     return {"type": "array", "items": items}
 
 
 def mapping(values: Json) -> Json:
-    """An object with any keys."""
+    """Return an object with any keys."""
     return {"type": "object", "additionalProperties": values}
 
 
@@ -40,7 +40,7 @@ def enum(*values: str) -> Json:
 
 
 def condition() -> Json:
-    """A condition of a status."""
+    """Return a condition of a status."""
     return fields(
         ("type", "status"),
         type=TEXT, status=enum("True", "False", "Unknown"), reason=TEXT, message=TEXT,
@@ -49,11 +49,11 @@ def condition() -> Json:
 
 
 def whole(spec: Json, status: Json | None = None, required: tuple[str, ...] = ("spec",)) -> Json:
-    """The schema of an object."""
+    """Return the schema of an object."""
     properties = {"spec": spec} | ({"status": status} if status else {})
     return fields(required, apiVersion=TEXT, kind=TEXT, metadata={"type": "object"}, **properties)
 
 
 def metadata() -> Json:
-    """The metadata of a template."""
+    """Return the metadata of a template."""
     return fields(annotations=mapping(TEXT), finalizers=array(TEXT), labels=mapping(TEXT), name=TEXT, namespace=TEXT)

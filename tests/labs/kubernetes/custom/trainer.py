@@ -29,7 +29,7 @@ RELEASES = ("2.1", "2.2")
 
 
 def schemas(release: str = RELEASES[-1]) -> dict[Resource, Json]:
-    """The schemas of a release."""
+    """Return the schemas of a release."""
     runtime = whole(fields(mlPolicy=_ml_policy(), podGroupPolicy=ANYTHING, template=_jobset_template()), None, ())
     return {
         TRAINJOBS: _trainjob(release),
@@ -74,7 +74,7 @@ def _overrides() -> Json:
 
 
 def _pod_fields(release: str) -> Json:
-    """What of a pod's spec can be changed."""
+    """Return what of a pod's spec can be changed."""
     container = {"name": TEXT, "env": array(built_in("EnvVar")), "volumeMounts": array(built_in("VolumeMount"))}
     if release == "2.2":
         container["securityContext"] = built_in("SecurityContext")
@@ -119,7 +119,7 @@ def _jobset() -> Json:
 
 
 def runtime(name: str, framework: str, image: str, policy: Json | None = None) -> Json:
-    """A runtime as its administrator installs it: one job, whose pods run the trial."""
+    """Return a runtime as its administrator installs it: one job, whose pods run the trial."""
     container = {"name": "node", "image": image}
     job = {
         "name": "node",

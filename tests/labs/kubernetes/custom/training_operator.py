@@ -62,7 +62,7 @@ def _elastic(more: dict[str, Json] | None = None) -> Json:
 
 
 def schemas() -> dict[Resource, Json]:
-    """The schemas of the training operator's kinds."""
+    """Return the schemas of the training operator's kinds."""
     rendezvous = {
         "nProcPerNode": INTEGER, "rdzvBackend": enum("c10d", "etcd", "etcd-v2"), "rdzvHost": TEXT, "rdzvId": TEXT,
         "rdzvPort": INTEGER, "rdzvConf": array(fields(key=TEXT, value=TEXT)), "standalone": TRUTH,
@@ -76,7 +76,7 @@ def schemas() -> dict[Resource, Json]:
 
 
 def mpi_operator_schemas(release: str) -> dict[Resource, Json]:
-    """The schema of the MPI operator's kind.
+    """Return the schema of the MPI operator's kind.
 
     Args:
         release: 0.4 or 0.8.

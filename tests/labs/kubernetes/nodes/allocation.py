@@ -22,7 +22,7 @@ class Allocation:
         self._addresses = itertools.count()
 
     def address(self, runs: Iterable[PodRun]) -> str:
-        """The next address that is free."""
+        """Return the next address that is free."""
         taken = {run.sandbox.address for run in runs if not run.done}
         while True:
             block, rest = divmod(next(self._addresses), 250)
@@ -31,7 +31,7 @@ class Allocation:
                 return found
 
     def gpus(self, runs: Iterable[PodRun], count: int) -> list[int]:
-        """The first GPUs that are free."""
+        """Return the first GPUs that are free."""
         taken: set[int] = set()
         for run in runs:
             taken.update(() if run.done else run.sandbox.gpus)

@@ -29,7 +29,7 @@ class ContainerAccess:
         return (kubelet, found) if kubelet and found else None
 
     def log_path(self, pod: Json, container: str, *, previous: bool) -> Path | None:
-        """The file of the log of a container; None: there is none (yet)."""
+        """Return the file of the log of a container; None: there is none (yet)."""
         found = self._find(pod, container)
         path = found[0].log_path(found[1], previous=previous) if found else None
         return path if path and path.exists() else None

@@ -74,14 +74,14 @@ class ContainerRun:
         return None if terminated is None else int(terminated["exitCode"])
 
     def wait(self, reason: str, message: str = "") -> None:
-        """It is not running, for a reason."""
+        """Note that it is not running, for a reason."""
         if "terminated" in self.state:
             self.last_state = self.state
         waiting = {"reason": reason}
         self.state = {"waiting": waiting | ({"message": message} if message else {})}
 
     def start_failure(self, message: str) -> str:
-        """What the runtime says when its process could not be started."""
+        """Return what the runtime says when its process could not be started."""
         if "No such file" in message:
             message = f'exec: "{self.spec.get("command", [""])[0]}": executable file not found in $PATH'
         return (

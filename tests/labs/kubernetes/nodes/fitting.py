@@ -32,7 +32,7 @@ def misfits(pod: Json, node: Json, used: Mapping[str, Decimal], pods: int) -> li
 
 
 def lacking(pod: Json, node: Json, used: Mapping[str, Decimal], pods: int) -> list[str]:
-    """What a node has too little of."""
+    """Return what a node has too little of."""
     allocatable = node["status"]["allocatable"]
     found = []
     if pods + 1 > int(allocatable.get("pods", 110)):
@@ -99,7 +99,7 @@ def _matches(expression: Json, labels: Mapping[str, str]) -> bool:
 
 
 def unschedulable_message(reasons: Sequence[Sequence[str]], preemption: str) -> str:
-    """What the scheduler says: how many nodes there are, and how many have each reason."""
+    """Return what the scheduler says: how many nodes there are, and how many have each reason."""
     counts: dict[str, int] = {}
     for reason in (reason for found in reasons for reason in found):
         counts[reason] = counts.get(reason, 0) + 1

@@ -11,7 +11,7 @@ _HEAD = "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n"
 
 
 def own_lines(pod: Json, address: str) -> str:
-    """What the kubelet writes for a pod itself."""
+    """Return what the kubelet writes for a pod itself."""
     spec = pod["spec"]
     hostname = hostname_of(pod)
     names = [hostname]
@@ -22,12 +22,12 @@ def own_lines(pod: Json, address: str) -> str:
 
 
 def hostname_of(pod: Json) -> str:
-    """The hostname in a pod."""
+    """Return the hostname in a pod."""
     return str(pod["spec"].get("hostname") or pod["metadata"]["name"])[:63].rstrip("-.")
 
 
 def service_lines(namespace: str, services: Iterable[Json], pods: Sequence[Json]) -> str:
-    """The names of the Services of a namespace and of the pods behind them, as pods of the namespace say them."""
+    """Return the names of a namespace's Services and of the pods behind them, as pods of the namespace say them."""
     lines = []
     for service in services:
         name = service["metadata"]["name"]

@@ -23,7 +23,7 @@ class HostsFiles:
         self._written: dict[str, str] = {}  # by the uids of pods
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The namespace of what has changed."""
+        """Yield the namespace of what has changed."""
         del resource
         yield found["metadata"]["namespace"], ""
 

@@ -33,7 +33,7 @@ class Images:
     )
 
     def program(self, name: str) -> Program | None:
-        """The function that an image runs, if it is one of those."""
+        """Return the function that an image runs, if it is one of those."""
         for prefix, found in self.programs.items():
             if name.startswith(prefix):
                 return found

@@ -70,13 +70,13 @@ class Kubelet:
         self.starter = ContainerStarter(self.services, self.runtime, ended)
 
     def fail(self) -> None:
-        """The machine is gone: its processes end, and nobody says so."""
+        """End the machine: its processes end, and nobody says so."""
         self.alive = False
         self.failed_at = time.monotonic()
         self.runtime.end()
 
     def recover(self) -> None:
-        """The machine is back, with an empty memory: what ran there has ended."""
+        """Bring the machine back, with an empty memory: what ran there has ended."""
         self._runs.clear()
         self._begin()
         self.alive = True
@@ -91,7 +91,7 @@ class Kubelet:
         self._remover.shutdown()
 
     def run_of(self, pod: Json) -> PodRun | None:
-        """A pod that is known to the node."""
+        """Return a pod that is known to the node."""
         found = self._runs.get((pod["metadata"]["namespace"], pod["metadata"]["name"]))
         return found if found and found.uid == pod["metadata"]["uid"] else None
 
@@ -173,7 +173,7 @@ class Kubelet:
             self.services.store.delete(PODS, *key, grace_s=0, uid=pod["metadata"]["uid"])
 
     def _abandon(self, key: Key, run: PodRun) -> None:
-        """The object is gone: nothing of it may go on."""
+        """Stop all that goes on of an object that is gone."""
         del self._runs[key]
         run.stop(0.0)
         for container in run.runs:
@@ -247,6 +247,6 @@ class Kubelet:
         pod_run.ended(run, code, reason, self.starter.message_of(run, pod_run.sandbox, code))
 
     def log_path(self, run: ContainerRun, *, previous: bool) -> Path | None:
-        """The log of a container's present or last run, or of the one before."""
+        """Return the log of a container's present or last run, or of the one before."""
         path = run.previous_log if previous else run.log
         return Path(path) if path and Path(path).exists() else None

@@ -49,7 +49,7 @@ class NodeLifecycle:
         self._events = EventRecorder(store, "node-controller")
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The node itself."""
+        """Yield the node itself."""
         del resource
         yield "", found["metadata"]["name"]
 
@@ -141,7 +141,7 @@ class PodCleaner:
         self._loop = loop
 
     def keys(self, resource: Resource, found: Json) -> Iterable[Key]:
-        """The node."""
+        """Return the node."""
         name = found["metadata"]["name"] if resource.key == NODES.key else found["spec"].get("nodeName", "")
         return [("", name)] if name else []
 

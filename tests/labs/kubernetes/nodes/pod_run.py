@@ -56,7 +56,7 @@ class PodRun:
         return any(run.is_live for run in self.runs)
 
     def run_of(self, name: str) -> ContainerRun | None:
-        """A container by its name."""
+        """Return a container by its name."""
         return next((run for run in self.runs if run.name == name), None)
 
     def stop(self, grace_s: float, reason: str = "", message: str = "") -> None:
@@ -162,7 +162,7 @@ class PodRun:
         self._starter.tell_backoff(pod, run, name)
 
     def ended(self, run: ContainerRun, code: int, reason: str, message: str) -> None:
-        """A container's process has ended, or could not be started (code 128)."""
+        """Take the end of a container's process, or that it could not be started (code 128)."""
         now = self._starter.clock()
         begun = run.state.get("running", {}).get("startedAt", stamp(now))
         terminated = {"exitCode": code, "reason": reason, "startedAt": begun, "finishedAt": stamp(now)}
@@ -177,12 +177,12 @@ class PodRun:
         run.retry_at = time.monotonic() + run.backoff_s
 
     def _lengthen_backoff(self, run: ContainerRun) -> None:
-        """It is started again: the next time it waits longer."""
+        """Let it wait longer the next time that it is started again."""
         first = self._starter.first_backoff_s
         run.backoff_s = min(max(run.backoff_s * 2, first), _LONGEST_BACKOFF_S)
 
     def status(self, pod: Json, host_address: str) -> Json:
-        """The pod's status."""
+        """Return the pod's status."""
         phase = pod_status.phase_of(self.runs, self._policy, stopping=self._stopping)
         if self.done and self.reason:
             phase = "Failed"

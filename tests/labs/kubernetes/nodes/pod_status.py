@@ -59,7 +59,7 @@ def quality_of_service(pod: Json) -> str:
 
 
 def conditions(pod: Json, runs: Sequence[ContainerRun], phase: str, extra: Sequence[Json], now: float) -> list[Json]:
-    """The conditions that the kubelet sets, beside those of others."""
+    """Return the conditions that the kubelet sets, beside those of others."""
     initialized = all(run.exit_code == 0 or (run.is_sidecar and run.running) for run in runs if run.init)
     ready = all(run.running for run in runs if not run.init or run.is_sidecar)
     sandbox = any(run.is_live for run in runs) or phase == "Running"

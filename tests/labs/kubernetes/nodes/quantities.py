@@ -17,14 +17,14 @@ def add(target: dict[str, Decimal], amounts: Mapping[str, Any]) -> None:
 
 
 def container_requests(container: Json) -> dict[str, Decimal]:
-    """What a container requests; a limit without a request is the request too."""
+    """Return what a container requests; a limit without a request is the request too."""
     resources = container.get("resources", {})
     merged = {**resources.get("limits", {}), **resources.get("requests", {})}
     return {name: amount(value) for name, value in merged.items()}
 
 
 def pod_requests(pod: Json) -> dict[str, Decimal]:
-    """What a pod needs of its node: all its containers together, or its largest init container."""
+    """Return what a pod needs of its node: all its containers together, or its largest init container."""
     total: dict[str, Decimal] = {}
     for container in pod["spec"].get("containers", ()):
         add(total, container_requests(container))
@@ -35,7 +35,7 @@ def pod_requests(pod: Json) -> dict[str, Decimal]:
 
 
 def used(pods: Iterable[Json]) -> dict[str, Decimal]:
-    """What pods that have not ended request together."""
+    """Return what pods that have not ended request together."""
     total: dict[str, Decimal] = {}
     for pod in pods:
         if pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):

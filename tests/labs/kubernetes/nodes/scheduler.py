@@ -45,7 +45,7 @@ class NodeUse:
             self.used[name] = self.used.get(name, Decimal(0)) + wanted
 
     def victims(self, pod: Json) -> list[Json] | None:
-        """The pods of lower priority that have to go for one to run here; None: that would not be enough."""
+        """Return the pods of lower priority that have to go for one to run here; None: that would not be enough."""
         if not self.is_short(pod):
             return None
         priority = pod["spec"].get("priority", 0)
@@ -95,12 +95,12 @@ class Scheduler:
         return None
 
     def waiting(self) -> list[Json]:
-        """The pods that have no node yet, the most urgent first."""
+        """Return the pods that have no node yet, the most urgent first."""
         found = [pod for pod in self._loop.objects(PODS) if self._is_waiting(pod)]
         return sorted(found, key=lambda pod: (-pod["spec"].get("priority", 0), pod["metadata"]["creationTimestamp"]))
 
     def uses(self) -> list[NodeUse]:
-        """What there is, and what of it is in use."""
+        """Return what there is, and what of it is in use."""
         by_node: dict[str, list[Json]] = {}
         for pod in self._loop.objects(PODS):
             by_node.setdefault(pod["spec"].get("nodeName", ""), []).append(pod)

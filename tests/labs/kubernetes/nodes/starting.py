@@ -74,7 +74,7 @@ class ContainerStarter:
         self.first_backoff_s = services.first_backoff_s
 
     def clock(self) -> float:
-        """The time that objects are stamped with."""
+        """Return the time that objects are stamped with."""
         return self._services.store.clock()
 
     def tell(self, pod: Json, reason: str, message: str, kind: str = "Normal") -> None:
@@ -82,11 +82,11 @@ class ContainerStarter:
         self._events.record(pod, reason, message, kind)
 
     def tell_mount_failure(self, pod: Json, message: str) -> None:
-        """A volume cannot be made yet."""
+        """Tell that a volume cannot be made yet."""
         self.tell(pod, "FailedMount", f"MountVolume.SetUp failed for {message}", "Warning")
 
     def tell_backoff(self, pod: Json, run: ContainerRun, name: str) -> None:
-        """A container waits before it is started again."""
+        """Tell that a container waits before it is started again."""
         self.tell(pod, "BackOff", f"Back-off restarting failed container {run.name} in pod {name}", "Warning")
 
     def signal(self, run: ContainerRun, number: int) -> None:
@@ -177,7 +177,7 @@ class ContainerStarter:
         )  # fmt: skip
 
     def hosts_file(self, uid: str) -> Path:
-        """What a pod sees as /etc/hosts."""
+        """Return what a pod sees as /etc/hosts."""
         return self._services.folder / "system" / uid / "hosts"
 
     def _own_mounts(self, pod: Json, run: ContainerRun, sandbox: Sandbox) -> list[Mount]:
@@ -215,7 +215,7 @@ class ContainerStarter:
         threading.Thread(target=work, name=f"program-{run.name}", daemon=True).start()
 
     def message_of(self, run: ContainerRun, sandbox: Sandbox, code: int) -> str:
-        """The termination message of a container that has ended."""
+        """Return the termination message of a container that has ended."""
         path = self._services.folder / "system" / sandbox.uid / f"{run.name}.message"
         text = path.read_bytes()[:4096].decode(errors="replace") if path.exists() else ""
         if text or code == 0 or run.spec.get("terminationMessagePolicy") != "FallbackToLogsOnError":
@@ -236,7 +236,7 @@ def _addresses(address: str, host_address: str) -> Json:
 
 
 def _identity(pod: Json, container: Json) -> tuple[int, int]:
-    """The user and group that a container runs as."""
+    """Return the user and group that a container runs as."""
     context = {**(pod["spec"].get("securityContext") or {}), **(container.get("securityContext") or {})}
     user = context.get("runAsUser") or 0
     if context.get("runAsNonRoot") and user == 0:

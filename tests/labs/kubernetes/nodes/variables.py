@@ -33,7 +33,7 @@ def expand(text: str, variables: Mapping[str, str]) -> str:
 
 
 def data_of(kind: str, found: Json) -> dict[str, bytes]:
-    """The contents of a ConfigMap or Secret."""
+    """Return the contents of a ConfigMap or Secret."""
     if kind == "Secret":
         return {key: base64.b64decode(value) for key, value in (found.get("data") or {}).items()}
     binary = {key: base64.b64decode(value) for key, value in (found.get("binaryData") or {}).items()}
@@ -41,7 +41,7 @@ def data_of(kind: str, found: Json) -> dict[str, bytes]:
 
 
 def read_data(store: ObjectStore, kind: str, namespace: str, reference: Json) -> dict[str, bytes] | None:
-    """The contents of a referenced ConfigMap or Secret; None: it is not there, and may be missing.
+    """Return the contents of a referenced ConfigMap or Secret; None: it is not there, and may be missing.
 
     Raises:
         ConfigError: It is not there.
@@ -57,7 +57,7 @@ def read_data(store: ObjectStore, kind: str, namespace: str, reference: Json) ->
 
 
 def field(pod: Json, path: str) -> str:
-    """A field of a pod as the downward API gives it."""
+    """Return a field of a pod as the downward API gives it."""
     keyed = _KEY.fullmatch(path)
     if keyed:
         return str((pod["metadata"].get(keyed.group(1)) or {}).get(keyed.group(2), ""))
@@ -73,7 +73,7 @@ def field(pod: Json, path: str) -> str:
 
 
 def resource_field(pod: Json, container: Json, reference: Json) -> str:
-    """A limit or request of a container, as a number of its divisor."""
+    """Return a limit or request of a container, as a number of its divisor."""
     name = reference.get("containerName", container.get("name"))
     found = next(item for item in pod["spec"]["containers"] if item["name"] == name)
     kind, _, resource = reference["resource"].partition(".")

@@ -75,7 +75,7 @@ class PodVolumes:
                 raise ConfigError(f'volume "{name}" : {error}') from error
 
     def mounts(self, container: Json, environment: Mapping[str, str]) -> list[Mount]:
-        """The mounts of a container."""
+        """Return the mounts of a container."""
         return [self._mount(entry, environment) for entry in container.get("volumeMounts", ())]
 
     def _mount(self, entry: Json, environment: Mapping[str, str]) -> Mount:
@@ -91,7 +91,7 @@ class PodVolumes:
         )
 
     def empty_dirs(self, pod: Json) -> dict[str, Path]:
-        """The folders of the volumes that are the pod's own, on disk."""
+        """Return the folders of the volumes that are the pod's own, on disk."""
         names = [volume["name"] for volume in pod["spec"].get("volumes", ()) if "emptyDir" in volume]
         return {name: Path(self._places[name]) for name in names if name in self._places}
 

@@ -45,7 +45,7 @@ class ApiError(Exception):
         self.headers = headers or {}
 
     def status(self) -> Json:
-        """The Status object of the response."""
+        """Return the Status object of the response."""
         found: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"}
         found |= {"message": self.message, "reason": self.reason, "code": self.code}
         if self.details:

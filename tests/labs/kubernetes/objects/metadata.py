@@ -26,7 +26,7 @@ DEFAULT_GRACE_S = 30
 
 
 def copied(value: Any) -> Any:
-    """A deep copy of a JSON value, several times as fast as that of any object."""
+    """Return a deep copy of a JSON value, several times as fast as that of any object."""
     if isinstance(value, dict):
         return {key: copied(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -35,12 +35,12 @@ def copied(value: Any) -> Any:
 
 
 def timestamp(now_s: float) -> str:
-    """A time as the API writes it, in whole seconds."""
+    """Return a time as the API writes it, in whole seconds."""
     return datetime.fromtimestamp(now_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def for_create(resource: Resource, namespace: str, body: Json, now_s: float) -> Json:
-    """A new object as it is stored, still without its resourceVersion."""
+    """Return a new object as it is stored, still without its resourceVersion."""
     made: Json = {"apiVersion": resource.api_version, "kind": resource.kind} | copied(body)
     if resource.has_status:
         made.pop("status", None)
@@ -61,7 +61,7 @@ def for_create(resource: Resource, namespace: str, body: Json, now_s: float) -> 
 
 
 def for_update(resource: Resource, found: Json, body: Json, subresource: str) -> Json:
-    """An object as a replacement changes it, still with its old resourceVersion.
+    """Return an object as a replacement changes it, still with its old resourceVersion.
 
     Raises:
         ApiError: 409: The replacement is of another version or another object.
@@ -109,7 +109,7 @@ def another_uid(uid: str, found: Json) -> str:
 
 
 def for_delete(resource: Resource, found: Json, grace_s: int | None, propagation: str, now_s: float) -> Json | None:
-    """An object that stays until it may go, or None: it goes now."""
+    """Return an object that stays until it may go, or None: it goes now."""
     marked: Json = copied(found)
     metadata = marked["metadata"]
     if propagation == "Foreground" and "foregroundDeletion" not in metadata.get("finalizers", []):

@@ -20,7 +20,7 @@ _PRIMITIVE_SETS = ("finalizers",)
 
 
 def apply(found: Json, patch: Any, patch_type: str) -> Json:
-    """An object as a patch changes it; the given one stays as it is.
+    """Return an object as a patch changes it; the given one stays as it is.
 
     Raises:
         ApiError: 400: The patch cannot be applied.

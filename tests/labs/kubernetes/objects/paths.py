@@ -28,7 +28,7 @@ class Target:
 
 
 def parse(resources: ResourceTable, path: str) -> Target | None:
-    """What a path names; None: nothing that is served."""
+    """Return what a path names; None: nothing that is served."""
     parts = path.replace("/namespaces//", "/").strip("/").split("/")  # an empty namespace means all of them
     if parts[:2] == ["api", "v1"]:
         return _below(resources, "", "v1", parts[2:])

@@ -117,19 +117,19 @@ class ResourceTable:
             self._schemas.pop(key, None)
 
     def find(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource of a path; None: not served."""
+        """Return the resource of a path; None: not served."""
         with self._lock:
             return self._served.get((group, version, plural))
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
-        """The resource of a manifest; None: not served."""
+        """Return the resource of a manifest; None: not served."""
         for resource in self:
             if resource.api_version == api_version and resource.kind == kind:
                 return resource
         return None
 
     def schema(self, resource: Resource) -> Json | None:
-        """The schema of a custom resource; None: it is built in."""
+        """Return the schema of a custom resource; None: it is built in."""
         with self._lock:
             return self._schemas.get((resource.group, resource.version, resource.plural))
 

@@ -183,7 +183,7 @@ def _is_final(item: Json) -> bool:
 
 
 def requests_of(item: Json) -> dict[str, Decimal]:
-    """What all pods of an object request together."""
+    """Return what all pods of an object request together."""
     total: dict[str, Decimal] = {}
     for count, requests in _pod_sets(item):
         for name, value in requests.items():

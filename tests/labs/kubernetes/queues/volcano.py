@@ -42,7 +42,7 @@ class VolcanoScheduler(Scheduler):
         return None
 
     def _groups(self) -> dict[Key, list[Json]]:
-        """The waiting pods, by their PodGroup."""
+        """Return the waiting pods, by their PodGroup."""
         found: dict[Key, list[Json]] = {}
         for pod in self.waiting():
             name = (pod["metadata"].get("annotations") or {}).get(ANNOTATION, "")

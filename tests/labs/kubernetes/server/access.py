@@ -61,7 +61,7 @@ class Access:
         self._forbidden: set[tuple[str, str]] = set()
 
     def issue(self, user: User) -> str:
-        """A new token of a user."""
+        """Return a new token of a user."""
         token = secrets.token_urlsafe(24)
         with self._lock:
             self._users[token] = user

@@ -81,7 +81,7 @@ class ApiHandler(web.RequestHandler):
         self.send(error.status(), error.code)
 
     def log_exception(self, *_: Any) -> None:
-        """The client is told."""
+        """Write nothing: the client is told."""
 
     async def stream(self, chunks: AsyncGenerator[bytes, None]) -> None:
         """Answer with what comes, until it ends or the client goes."""
@@ -95,7 +95,7 @@ class ApiHandler(web.RequestHandler):
         self._streaming = None
 
     def on_connection_close(self) -> None:
-        """The client has gone: nothing more is read for it."""
+        """Read nothing more for a client that has gone."""
         if self._streaming is not None:
             self._streaming.cancel()
 
@@ -106,11 +106,11 @@ class ApiHandler(web.RequestHandler):
             self.add_header("Warning", f'299 - "{escaped}"')
 
     def option(self, name: str) -> str:
-        """A parameter of the query, "" if it is not there."""
+        """Return a parameter of the query, "" if it is not there."""
         return self.get_query_argument(name, "") or ""
 
     def number(self, name: str) -> int | None:
-        """A parameter that is a number, None if it is not there.
+        """Return a parameter that is a number, None if it is not there.
 
         Raises:
             ApiError: 400: It is none.
@@ -123,11 +123,11 @@ class ApiHandler(web.RequestHandler):
         return int(text)
 
     def flag(self, name: str) -> bool:
-        """A parameter that is true or false."""
+        """Return a parameter that is true or false."""
         return self.option(name) in ("true", "1", "True")
 
     def body(self) -> Any:
-        """What the request sends.
+        """Return what the request sends.
 
         Raises:
             ApiError: 400 or 415.

@@ -27,7 +27,7 @@ def served(resources: ResourceTable) -> list[Resource]:
 
 
 def groups(found: Iterable[Resource]) -> dict[str, list[str]]:
-    """The versions of each group but the core one, the preferred one first."""
+    """Return the versions of each group but the core one, the preferred one first."""
     versions: dict[str, set[str]] = {}
     for resource in found:
         if resource.group:
@@ -43,19 +43,19 @@ def _preference(version: str) -> tuple[int, int, int]:
 
 
 def group(name: str, versions: Sequence[str]) -> Json:
-    """An APIGroup."""
+    """Return an APIGroup."""
     told = [{"groupVersion": f"{name}/{version}", "version": version} for version in versions]
     return {"name": name, "versions": told, "preferredVersion": told[0]}
 
 
 def group_list(found: Iterable[Resource]) -> Json:
-    """The answer to /apis."""
+    """Return the answer to /apis."""
     items = [group(name, versions) for name, versions in groups(found).items()]
     return {"kind": "APIGroupList", "apiVersion": "v1", "groups": items}
 
 
 def resource_list(found: Iterable[Resource], api_version: str) -> Json:
-    """The answer to the path of a group and version."""
+    """Return the answer to the path of a group and version."""
     items: list[Json] = []
     for resource in found:
         if resource.api_version == api_version:

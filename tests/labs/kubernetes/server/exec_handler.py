@@ -23,7 +23,7 @@ class ExecHandler(websocket.WebSocketHandler, ObjectsHandler):
     """A process in a container."""
 
     def select_subprotocol(self, subprotocols: list[str]) -> str | None:
-        """The newest that both sides speak."""
+        """Return the newest that both sides speak."""
         return next((name for name in _PROTOCOLS if name in subprotocols), None)
 
     def check_origin(self, origin: str) -> bool:
@@ -96,7 +96,7 @@ class ExecHandler(websocket.WebSocketHandler, ObjectsHandler):
             self.streams.resize(size["Width"], size["Height"])
 
     def on_close(self) -> None:
-        """The client has gone: so does the process."""
+        """End the process of a client that has gone."""
         if hasattr(self, "streams"):
             self.streams.abandon()
 

@@ -26,7 +26,7 @@ _CHUNK = 32 * 1024
 
 
 def exit_status(code: int) -> Json:
-    """The Status by which a process's end is told."""
+    """Return the Status by which a process's end is told."""
     if code == 0:
         return {"metadata": {}, "status": "Success"}
     message = f"command terminated with non-zero exit code: exit status {code}"
@@ -87,7 +87,7 @@ class ExecStreams:
             await writer
 
     async def in_thread(self, call: Callable[..., T], *arguments: object) -> T:
-        """What a call that blocks returns."""
+        """Return what a call that blocks returns."""
         return await asyncio.get_running_loop().run_in_executor(self._threads, call, *arguments)
 
     def write(self, data: bytes | None) -> None:
@@ -95,12 +95,12 @@ class ExecStreams:
         self._input.put_nowait(data)
 
     def resize(self, width: int, height: int) -> None:
-        """The size of the terminal has changed."""
+        """Give the terminal its new size."""
         if self._tty and self._stdin >= 0:
             fcntl.ioctl(self._stdin, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
     def abandon(self) -> None:
-        """The client has gone: the process ends."""
+        """End the process of a client that has gone."""
         self._abandoned = True
         if self._process is not None:
             with contextlib.suppress(OSError):

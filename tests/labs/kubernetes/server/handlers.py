@@ -136,14 +136,14 @@ class ObjectsHandler(ApiHandler):
         self.send(changed)
 
     def read_patched(self, found: Json) -> Json:
-        """An object as a patch makes it, without unknown fields."""
+        """Return an object as a patch makes it, without unknown fields."""
         decoder = self.server.decoder
         read, warnings = decoder.patched(self.target.resource, found, self.body(), self.option("fieldValidation"))
         self.warn(warnings)
         return dict(read)
 
     def object_body(self) -> Json:
-        """The manifest that the request sends.
+        """Return the manifest that the request sends.
 
         Raises:
             ApiError: 400: It is none of this resource.

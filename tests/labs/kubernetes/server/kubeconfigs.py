@@ -27,11 +27,11 @@ class Kubeconfigs:
         self._renewed: dict[Path, User] = {}
 
     def write(self, url: str, authority: bytes, user: User, namespace: str, name: str = "") -> Path:
-        """A kubeconfig with a new token in it."""
+        """Return a kubeconfig with a new token in it."""
         return self._write(url, authority, {"token": self._access.issue(user)}, namespace, name)
 
     def write_renewing(self, url: str, authority: bytes, user: User, namespace: str, name: str = "") -> Path:
-        """A kubeconfig that asks a program for the token of the moment, as those of cloud providers do."""
+        """Return a kubeconfig that asks a program for the token of the moment, as those of cloud providers do."""
         credential = self._folder / f"credential-{secrets.token_hex(4)}.json"
         self._renewed[credential] = user
         self._renew(credential, user)

@@ -15,7 +15,7 @@ def container_names(pod: Json) -> list[str]:
 
 
 def container_of(pod: Json, asked: str) -> str:
-    """The container that a request means.
+    """Return the container that a request means.
 
     Raises:
         ApiError: 400: It names none, or there are several.
@@ -54,7 +54,7 @@ class LogHandler(ObjectsHandler):
         await self.stream(reader.chunks())
 
     def reader(self, pod: Json, container: str) -> LogReader:
-        """What reads the log that is asked for.
+        """Return what reads the log that is asked for.
 
         Raises:
             ApiError: 400: There is none.

@@ -29,7 +29,7 @@ class LogRequest:
 
 
 def since_time(now_s: float, since_seconds: str, since: str) -> str:
-    """The least timestamp of the lines asked for.
+    """Return the least timestamp of the lines asked for.
 
     Raises:
         ApiError: 400: A value is none.
@@ -45,7 +45,7 @@ def since_time(now_s: float, since_seconds: str, since: str) -> str:
 
 
 def normal_timestamp(text: str) -> str:
-    """A timestamp in UTC with nine digits, so that texts compare as times do."""
+    """Return a timestamp in UTC with nine digits, so that texts compare as times do."""
     try:
         parsed = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:
@@ -75,7 +75,7 @@ class LogReader:
         self._begun_line = False
 
     async def chunks(self) -> AsyncGenerator[bytes, None]:
-        """The text, as it comes; with `follow` until the container ends or its log is rotated."""
+        """Yield the text, as it comes; with `follow` until the container ends or its log is rotated."""
         with self._path.open("rb") as file:
             if self._request.tail_lines is not None:
                 file.seek(_tail_offset(file, self._request.tail_lines))

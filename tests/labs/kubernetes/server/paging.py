@@ -11,7 +11,7 @@ from tests.labs.kubernetes.objects.values import Json
 
 
 def page(items: Sequence[Json], version: str, oldest: int, limit: int, token: str) -> tuple[Sequence[Json], Json]:
-    """The part of a list that a request asks for, and the metadata of the answer.
+    """Return the part of a list that a request asks for, and the metadata of the answer.
 
     Raises:
         ApiError: 400 or 410: There is no such part (any more).

@@ -29,7 +29,7 @@ class ContainerRuntime(Protocol):
     """Containers on the nodes."""
 
     def log_path(self, pod: Json, container: str, *, previous: bool) -> Path | None:
-        """The file of the log of a container, in the kubelet's format; None: there is none (yet)."""
+        """Return the file of the log of a container, in the kubelet's format; None: there is none (yet)."""
         ...
 
     def writes_log(self, pod: Json, container: str) -> bool:

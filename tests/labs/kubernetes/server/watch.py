@@ -45,7 +45,7 @@ class Wakeups:
 
     @contextlib.contextmanager
     def waiting(self, resource: Resource) -> Iterator[asyncio.Event]:
-        """An event that is set after each change of a resource."""
+        """Yield an event that is set after each change of a resource."""
         event = asyncio.Event()
         events = self._waiting.setdefault(resource.key, set())
         events.add(event)

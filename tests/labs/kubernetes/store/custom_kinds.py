@@ -15,7 +15,7 @@ class CustomKinds:
         self._resources = resources
 
     def changed(self, event_type: str, resource: Resource, found: Json) -> None:
-        """A definition is there, has changed or is gone."""
+        """Take a definition that is there, has changed or is gone."""
         if resource.key != CUSTOM_RESOURCE_DEFINITIONS.key:
             return
         for kind, schema in _kinds(found):

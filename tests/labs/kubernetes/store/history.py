@@ -54,7 +54,7 @@ class History:
         self._callbacks = [item for item in self._callbacks if item != callback]
 
     def since(self, version: int) -> Sequence[Change]:
-        """The changes after a version.
+        """Return the changes after a version.
 
         Raises:
             ApiError: 410: They are no longer known.

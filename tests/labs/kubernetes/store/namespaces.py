@@ -17,7 +17,7 @@ class Objects(Protocol):
     resources: ResourceTable
 
     def shared_list(self, resource: Resource, namespace: str | None) -> tuple[Sequence[Json], str]:
-        """The objects of a namespace; they must not be changed."""
+        """Return the objects of a namespace; they must not be changed."""
         ...
 
     def delete(self, resource: Resource, namespace: str, name: str) -> Json:

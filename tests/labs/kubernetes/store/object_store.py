@@ -77,7 +77,7 @@ class ObjectStore:
             return stored
 
     def get(self, resource: Resource, namespace: str, name: str) -> Json:
-        """An object.
+        """Return an object.
 
         Raises:
             ApiError: 404.
@@ -89,7 +89,7 @@ class ObjectStore:
     def list(
         self, resource: Resource, namespace: str | None, label_selector: str = "", field_selector: str = ""
     ) -> tuple[list[Json], str]:
-        """The objects of a namespace, None: of all, and the version that they are of.
+        """Return the objects of a namespace, None: of all, and the version that they are of.
 
         Raises:
             ApiError: 400: A selector is none.
@@ -191,7 +191,7 @@ class ObjectStore:
             self._history.unsubscribe(callback)
 
     def changes_since(self, version: int) -> Sequence[Change]:
-        """The changes after a version.
+        """Return the changes after a version.
 
         Raises:
             ApiError: 410: They are no longer known.

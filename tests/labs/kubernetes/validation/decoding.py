@@ -27,7 +27,7 @@ class Decoder:
         self.schemas.of(PODS)
 
     def manifest(self, resource: Resource, body: Json, level: str) -> tuple[Json, Sequence[str]]:
-        """The object of a POST or PUT without unknown fields, and the warnings about them.
+        """Return the object of a POST or PUT without unknown fields, and the warnings about them.
 
         Raises:
             ApiError: 400: A field is unknown and the level is strict, or a value has a wrong type.
@@ -41,7 +41,7 @@ class Decoder:
         return decoded.value, _warnings(decoded, level)
 
     def patched(self, resource: Resource, found: Json, patch: object, level: str) -> tuple[Json, Sequence[str]]:
-        """An object as a patch makes it, without unknown fields, and the warnings about them.
+        """Return an object as a patch makes it, without unknown fields, and the warnings about them.
 
         Raises:
             ApiError: 422: A field is unknown and the level is strict, or a value has a wrong type.

@@ -76,7 +76,7 @@ def _complete_definition(definition: Json) -> None:
 
 
 def _complete_quota(quota: Json) -> None:
-    """What its controller counts, a moment later."""
+    """Add what its controller counts a moment later."""
     hard = quota.setdefault("spec", {}).get("hard") or {}
     quota["status"] = {"hard": dict(hard), "used": dict.fromkeys(hard, "0")}
 

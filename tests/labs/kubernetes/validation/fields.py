@@ -42,7 +42,7 @@ class FieldReader:
         self._schemas = schemas
 
     def read(self, schema: Json, value: Json) -> Decoded:
-        """An object without what is unknown, and what is unknown."""
+        """Return an object without what is unknown, and what is unknown."""
         decoded = Decoded()
         decoded.value = self._value(schema, value, "", decoded)
         return decoded

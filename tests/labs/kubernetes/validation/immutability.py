@@ -28,7 +28,7 @@ _CLAIM_RULE = (
 
 
 def changed_causes(resource: Resource, found: Json, previous: Json) -> Iterator[Cause]:
-    """What a change may not change, of built-in kinds."""
+    """Return what a change may not change, of built-in kinds."""
     check = _RULES.get(resource.key)
     return check(found, previous) if check else iter(())
 
@@ -110,7 +110,7 @@ def has_rules(schema: Json) -> bool:
 
 
 def custom_causes(schema: Json, found: Any, previous: Any, path: str = "") -> Iterator[Cause]:
-    """What a change may not change, as the schema of a custom kind says by the rule `self == oldSelf`."""
+    """Yield what a change may not change, as the schema of a custom kind says by the rule `self == oldSelf`."""
     for rule in schema.get("x-kubernetes-validations", ()):
         if rule["rule"].replace(" ", "") == "self==oldSelf" and previous is not None and found != previous:
             yield Cause(path, f"Invalid value: {_shown(found)}: {rule.get('message', 'Value is immutable')}")

@@ -115,7 +115,7 @@ def _decoded_size(text: str) -> int:
 
 
 def not_base64(found: Json) -> str:
-    """The key of a value that is not base64; "": all are."""
+    """Return the key of a value that is not base64; "": all are."""
     encoded = dict(found.get("binaryData") or {})
     if found.get("kind") == "Secret":
         encoded |= found.get("data") or {}

@@ -54,22 +54,22 @@ def _checked(path: str, text: str, pattern: re.Pattern[str], rule: str, longest:
 
 
 def subdomain_name(path: str, text: str) -> Iterator[Cause]:
-    """A name of most kinds."""
+    """Return a name of most kinds."""
     return _checked(path, text, _SUBDOMAIN, _SUBDOMAIN_RULE, 253)
 
 
 def label_name(path: str, text: str) -> Iterator[Cause]:
-    """A name that becomes part of a host name."""
+    """Return a name that becomes part of a host name."""
     return _checked(path, text, _LABEL, _LABEL_RULE, 63)
 
 
 def label_1035_name(path: str, text: str) -> Iterator[Cause]:
-    """The name of a Service."""
+    """Return the name of a Service."""
     return _checked(path, text, _LABEL_1035, _LABEL_1035_RULE, 63)
 
 
 def config_key(path: str, text: str) -> Iterator[Cause]:
-    """A key of a ConfigMap or Secret."""
+    """Return a key of a ConfigMap or Secret."""
     return _checked(path, text, _CONFIG_KEY, _KEY_RULE, 253)
 
 

@@ -22,14 +22,14 @@ def fill(target: Json, defaults: Json) -> None:
 
 
 def complete_template(template: Json) -> None:
-    """A pod template in another object."""
+    """Complete a pod template in another object."""
     spec = template.get("spec")
     if isinstance(spec, dict):
         complete_spec(spec)
 
 
 def complete_spec(spec: Json) -> None:
-    """The spec of a pod or of a template."""
+    """Complete the spec of a pod or of a template."""
     fill(spec, _POD_SPEC | {"securityContext": {}})
     if spec.get("serviceAccountName"):
         spec["serviceAccount"] = spec["serviceAccountName"]
@@ -70,7 +70,7 @@ def _complete_volume(volume: Json) -> None:
 
 
 def complete_pod(pod: Json) -> None:
-    """A new pod: also what admission adds to it."""
+    """Complete a new pod: also by what admission adds to it."""
     spec = pod.setdefault("spec", {})
     complete_spec(spec)
     fill(spec, {"serviceAccountName": "default", "serviceAccount": "default", "enableServiceLinks": True})

@@ -14,18 +14,18 @@ _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 
 def required(path: str, why: str = "") -> Cause:
-    """A field that is not there."""
+    """Return a field that is not there."""
     return Cause(path, f"Required value: {why}" if why else "Required value", "FieldValueRequired")
 
 
 def unsupported(path: str, value: object, supported: Sequence[str]) -> Cause:
-    """A value that is not among those allowed."""
+    """Return a value that is not among those allowed."""
     choices = ", ".join(f'"{item}"' for item in sorted(supported))
     return Cause(path, f'Unsupported value: "{value}": supported values: {choices}', "FieldValueNotSupported")
 
 
 def duplicate(path: str, value: str) -> Cause:
-    """A value that is there twice."""
+    """Return a value that is there twice."""
     return Cause(path, f'Duplicate value: "{value}"', "FieldValueDuplicate")
 
 

@@ -38,7 +38,7 @@ def _is_restricted(store: PresentObjects, namespace: str) -> bool:
 
 
 def violations(spec: Json) -> Iterator[str]:
-    """What the level `restricted` does not allow of the spec of a pod."""
+    """Yield what the level `restricted` does not allow of the spec of a pod."""
     used = [name for name in _HOSTS if spec.get(name)]
     if used:
         yield f"host namespaces ({', '.join(used)})"

@@ -15,5 +15,5 @@ class PresentObjects(Protocol):
     resources: ResourceTable
 
     def shared_list(self, resource: Resource, namespace: str | None) -> tuple[Sequence[Json], str]:
-        """The objects of a namespace, None: of all; they must not be changed."""
+        """Return the objects of a namespace, None: of all; they must not be changed."""
         ...

@@ -11,7 +11,7 @@ _BINARY = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
 def amount(text: str | float) -> Decimal:
-    """The number that a quantity stands for.
+    """Return the number that a quantity stands for.
 
     Raises:
         ValueError: It is none.

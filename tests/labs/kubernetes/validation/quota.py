@@ -68,7 +68,7 @@ def _is_compute(name: str) -> bool:
 
 
 def _not_specified(pod: Json, name: str) -> list[str]:
-    """The containers of a pod that do not name a resource, also those that initialize it."""
+    """Return the containers of a pod that do not name a resource, also those that initialize it."""
     kind, resource = _resource(name)
     if "/" in resource:
         return []  # extended resources may be left out

@@ -25,7 +25,7 @@ _BASIC: dict[str, Json] = {QUANTITY: {"oneOf": [{"type": "string"}, {"type": "nu
 
 @functools.cache
 def built_in(resources: tuple[Resource, ...]) -> dict[str, Json]:
-    """The schemas of built-in kinds and of all that they hold, by the names that a server gives them."""
+    """Return the schemas of built-in kinds and of all that they hold, by the names that a server gives them."""
     from pydantic.json_schema import models_json_schema
 
     from kubernetes import client
@@ -106,7 +106,7 @@ class Schemas:
         return built_in(self._resources.built_in)
 
     def of(self, resource: Resource) -> Json:
-        """The schema of the objects of a resource."""
+        """Return the schema of the objects of a resource."""
         custom = self._resources.schema(resource)
         if custom is None:
             return self.components[self.name(resource)]
@@ -116,20 +116,20 @@ class Schemas:
         return custom | {"type": "object", "properties": properties}
 
     def name(self, resource: Resource) -> str:
-        """The name of the schema of a resource."""
+        """Return the name of the schema of a resource."""
         if self._resources.schema(resource) is None:
             return _served_name(_MODELS.get(resource.kind, f"V1{resource.kind}"), resource.group)
         reversed_group = ".".join(reversed(resource.group.split(".")))
         return f"{reversed_group}.{resource.version}.{resource.kind}"
 
     def resolved(self, schema: Json) -> Json:
-        """A schema itself, where it refers to another one; a kind's short name will do, such as PodTemplateSpec."""
+        """Return a schema itself where it refers to another; a kind's short name will do, such as PodTemplateSpec."""
         while "$ref" in schema:
             schema = self.components[self.full_name(schema["$ref"].removeprefix(REF))]
         return schema
 
     def full_name(self, name: str) -> str:
-        """The name that a server gives the schema of a built-in kind.
+        """Return the name that a server gives the schema of a built-in kind.
 
         Raises:
             KeyError: There is none.

@@ -22,7 +22,7 @@ CONTEXT = header.HeaderContext(Path("/project"), {}, tuple(TYPES), SCHEMA)
 
 
 def options(written: str, of: str = "kubernetes") -> dict:
-    """The checked options of a backend that is written out in a header."""
+    """Return the checked options of a backend that is written out in a header."""
     read = header.parse_cell("", f"backend: {{type: {of}, {written}}}\n---\nx = 1", CONTEXT)
     return dict(read.header.choices[0].profile.options)
 
@@ -107,7 +107,7 @@ def test_a_section_of_a_header_sets_what_an_experiment_may_set() -> None:
 
 
 def completed(before: str) -> tuple[str, ...]:
-    """What TAB offers at the end of a header."""
+    """Return what TAB offers at the end of a header."""
     text = f"%%autotrain\n{before}"
     return header.completions(text, len(text), ("kubernetes",), SCHEMA).matches
 

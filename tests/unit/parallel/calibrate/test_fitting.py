@@ -32,7 +32,7 @@ SCORE_S = 2e-8
 
 
 def samples(ranks, noise=0.0, seed=0):
-    """What a place with known constants gives, each figure off by up to a share."""
+    """Return what a place with known constants gives, each figure off by up to a share."""
     drawn = random.Random(seed)
 
     def sample(kind, seconds, **facts):

@@ -181,7 +181,7 @@ def _enter(request: StartRequest, settings: NodeSettings, networks: PodNetworks)
 
 
 def memory_by_namespace() -> dict[int, dict[int, int]]:
-    """The resident memory of each process, by their namespaces of process ids."""
+    """Return the resident memory of each process, by their namespaces of process ids."""
     found: dict[int, dict[int, int]] = {}
     for name in os.listdir("/proc"):
         if not name.isdigit():

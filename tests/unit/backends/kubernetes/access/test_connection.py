@@ -19,7 +19,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 async def cut_off(request: web.Request) -> web.StreamResponse:
-    """An answer that ends after a line, without the end of its encoding."""
+    """Return an answer that ends after a line, without the end of its encoding."""
     answer = web.StreamResponse()
     await answer.prepare(request)
     await answer.write(b"a line\n")
@@ -33,7 +33,7 @@ async def whole(_request: web.Request) -> web.StreamResponse:
 
 
 async def echo(request: web.Request) -> web.StreamResponse:
-    """A WebSocket for those who have the new login."""
+    """Return a WebSocket for those who have the new login."""
     if request.headers.get("Authorization") != "Bearer new":
         return web.Response(status=401)
     answer = web.WebSocketResponse()

@@ -48,7 +48,7 @@ def job(tmp_path: Path) -> TrackedJob:
 
 
 def look_twice(job: TrackedJob) -> list[tuple[Any, ...]]:
-    """What a keeper asks of the cluster for a gang of which one pod is being deleted."""
+    """Return what a keeper asks of the cluster for a gang of which one pod is being deleted."""
     api = Requests()
     pods = [pod("leaves", is_deleted=True), pod("stays", is_deleted=False)]
     view = SimpleNamespace(object_of=lambda _: SUSPENDED, pods_of=lambda _: pods)

@@ -38,7 +38,7 @@ def deleted(**status: Any) -> dict[str, Any]:
 
 
 def end(folder: Path, *statuses: dict[str, Any], pods: Any = (), found: Any = OBJECT, **job: Any) -> tuple[str, str]:
-    """The state and the reason of a trial whose nodes have these statuses, and whose pods and object are these."""
+    """Return the state and the reason of a trial whose nodes have these statuses, with these pods and this object."""
     collected = CollectedTrial(folder, len(statuses))
     for node, status in zip(collected.nodes, statuses, strict=True):
         node.folder.mkdir(parents=True)

@@ -48,7 +48,7 @@ def job(folder: Path, number: int) -> TrackedJob:
 
 
 def keeper_of(api: LostNode, jobs: list[TrackedJob], found: list[JsonObject], **view: Any) -> PilotKeeper:
-    """A keeper of trials of pool `p`, all of whose pods are these."""
+    """Return a keeper of trials of pool `p`, all of whose pods are these."""
     given = {
         "object_of": lambda _: {"metadata": {"annotations": {plain_job.POOL: "p"}}},
         "pods_of": lambda _: found,

@@ -58,7 +58,7 @@ def cluster(api: Api, **options: object) -> CheckedCluster:
 
 
 def steps(api: Api, **options: object) -> dict[str, str]:
-    """What each step found, those that failed marked."""
+    """Return what each step found, those that failed marked."""
     found = check_steps(lambda: cluster(api, **options), lambda: [JOB])
     return {step.name: ("" if step.is_good else "BAD ") + step.text for step in found}
 
@@ -104,7 +104,7 @@ def refused(code: int, message: str, **details: object) -> ApiRefusedError:
 
 
 def told(api: Api, job: JsonObject = JOB) -> list[str]:
-    """What a check says is wrong."""
+    """Return what a check says is wrong."""
     with pytest.raises(BackendUnavailableError) as caught:
         check_trial(cluster(api), [job])
     assert len(caught.value._render_traceback_()) <= 6

@@ -14,7 +14,7 @@ JOBS = ObjectType("batch", "v1", "jobs", "Job")
 
 
 def cluster(forbidden: set[str], user: str = "ada") -> Callable[[str, JsonObject], JsonObject]:
-    """An API server that refuses these verbs on resources."""
+    """Return an API server that refuses these verbs on resources."""
 
     def post(path: str, body: JsonObject) -> JsonObject:
         if path == permissions.SELF:

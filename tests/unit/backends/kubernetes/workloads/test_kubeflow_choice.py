@@ -24,7 +24,7 @@ STEP = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
 
 
 def runtime(name: str, framework: str = "torch", **changes: Any) -> JsonObject:
-    """A runtime as an administrator installs it."""
+    """Return a runtime as an administrator installs it."""
     pod = {"spec": {"containers": [{"name": changes.get("container", "node")}]}}
     job = {"name": "node", "template": {"metadata": {"labels": changes.get("step", STEP)}, "spec": {"template": pod}}}
     more = [{"name": "dataset-initializer"}] if changes.get("has_data") else []
@@ -36,7 +36,7 @@ def runtime(name: str, framework: str = "torch", **changes: Any) -> JsonObject:
 
 
 def fields(*path: str, **leaves: Any) -> JsonObject:
-    """A schema with properties below a path."""
+    """Return a schema with properties below a path."""
     schema: dict[str, Any] = {"type": "object", "properties": leaves}
     for name in reversed(path):
         is_list = name in ("runtimePatches", "podTemplateOverrides", "replicatedJobs")

@@ -25,7 +25,7 @@ Json = dict[str, Any]
 
 
 def strict(schema: Json) -> Json:
-    """A schema of a CRD as JSON Schema that refuses unknown fields."""
+    """Return a schema of a CRD as JSON Schema that refuses unknown fields."""
     found = dict(schema)
     if found.pop("x-kubernetes-int-or-string", False):
         return {"type": ["integer", "string"]}
@@ -41,7 +41,7 @@ def strict(schema: Json) -> Json:
 
 
 def definitions() -> Iterator[tuple[str, str, Json]]:
-    """API version, kind and schema of each version that is served."""
+    """Yield API version, kind and schema of each version that is served."""
     for file in sorted(Path(FOLDER).glob("*.yaml")):
         for document in YAML(typ="safe", pure=False).load_all(file.read_text(encoding="utf-8")):
             if document and document.get("kind") == "CustomResourceDefinition":

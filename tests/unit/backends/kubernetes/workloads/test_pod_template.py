@@ -20,7 +20,7 @@ PROGRAM = PodProgram(
 
 
 def checked(options: dict) -> dict:
-    """The options as a profile keeps them."""
+    """Return the options as a profile keeps them."""
     return KubernetesOptions.model_validate(options).model_dump(mode="json", exclude_unset=True)
 
 

@@ -18,7 +18,7 @@ KINDS = (JobWorkload, TrainJobWorkload, PyTorchJobWorkload, MPIJobWorkload)
 
 
 def ended(kind, timeout_s, options=None):
-    """What is told of an object that its controller has ended at its deadline."""
+    """Return what is told of an object that its controller has ended at its deadline."""
     trial = TrialSpec("e", 1, 1, timeout_s=timeout_s)
     maps = {"agent.zip": "autotrain-code", "bundle.tar.gz": "autotrain-bundle"}
     found = dict(TrialProgram(trial, options or {}, kind(), "0123456789abcdef", "team", maps).manifests().objects[0])
@@ -55,7 +55,7 @@ def test_the_time_in_a_queue_is_not_counted(kind):
 
 
 def replicas(spec):
-    """What a spec of Kubeflow has of pods."""
+    """Return what a spec of Kubeflow has of pods."""
     return next(value for name, value in spec.items() if name.endswith("ReplicaSpecs")).values()
 
 
