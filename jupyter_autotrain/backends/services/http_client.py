@@ -15,7 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import urlencode
 
@@ -59,6 +59,7 @@ class Request:
         query: Its parameters.
         body: Its content.
         content_type: Of the body.
+        headers: Of this request alone.
     """
 
     method: str
@@ -66,6 +67,7 @@ class Request:
     query: Mapping[str, str | int] | None = None
     body: bytes | None = None
     content_type: str = "application/json"
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def target(self) -> str:
@@ -121,7 +123,7 @@ class HttpService:
         """
         self._keep_away()
         body = request.body
-        headers = {**self._headers(), "Accept": "*/*"}
+        headers = {**self._headers(), "Accept": "*/*", **request.headers}
         if body is not None:
             headers["Content-Type"] = request.content_type
         asked = urllib.request.Request(  # noqa: S310 - the address is the profile's
@@ -172,7 +174,7 @@ class HttpService:
             with self._lock:
                 self._not_before_s = time.monotonic() + wait_s
             return BackendUnavailableError(f"{self._name} asks to wait {wait_s:.0f} s: too many requests.")
-        told = f"{self._name} answers {error.code} to {request.method} {request.path}: {_last_line(text)}"
+        told = f"{self._name} answers {error.code} to {request.method} {request.path}: {_told(text)}"
         if error.code in {_UNAUTHORIZED, _FORBIDDEN}:
             return RefusedError(error.code, text, told, f"Log in again: {self._login}.")
         if error.code >= _SERVER:
@@ -197,6 +199,17 @@ def _retry_after_s(value: str | None) -> float:
         return max(0.0, email.utils.parsedate_to_datetime(value or "").timestamp() - time.time())
     except (TypeError, ValueError):
         return _WAIT_S
+
+
+def _told(text: str) -> str:
+    """Return the message of an answer that says no: of a JSON one where it has one, else its last line."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return _last_line(text)
+    found = found.get("error") or found if isinstance(found, dict) else found
+    message = found.get("message") if isinstance(found, dict) else None
+    return _last_line(str(message or text))
 
 
 def _last_line(text: str) -> str:

@@ -58,6 +58,13 @@ class TrialPackage:
         return str(self.options.get("python") or "python3")
 
     @property
+    def image(self) -> str:
+        """The image of the job: the header's, else the profile's."""
+        asked = self.trial.python_environment
+        is_given = asked.kind == "image" and asked.value
+        return str(asked.value if is_given else self.options.get("image"))
+
+    @property
     def job_variables(self) -> Mapping[str, str]:
         """The variables of a job that has `trial.json` as a file."""
         return {name: value for name, value in self.variables.items() if name != places.TRIAL_VARIABLE}

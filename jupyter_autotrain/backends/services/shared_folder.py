@@ -1,8 +1,8 @@
-"""A folder of a service's storage that this machine has mounted: packages, and requests to running trials.
+"""A folder of a service's storage that its jobs have mounted: packages, and requests to running trials.
 
 ```
-jupyter-autotrain/packages/DIGEST/    the files that trials of an experiment share
-                  jobs/NAME/          of one trial: `trial.json`, secrets until it begins, `requests`, `answers`
+packages/DIGEST/    the files that trials of an experiment share
+jobs/NAME/          of one trial: `trial.json`, secrets until it begins, `requests`, `answers`
 ```
 """
 
@@ -15,7 +15,7 @@ import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import cast
+from typing import Final, Protocol, cast
 
 from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -25,59 +25,84 @@ from jupyter_autotrain.backends.services.package import TrialPackage, new_name
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
-_ROOT = "jupyter-autotrain"
+ROOT: Final = "jupyter-autotrain"
 _ANSWER_S = 60.0
-_LOOK_AGAIN_S = 0.05
 
 
-class SharedFolder:
-    """A folder that jobs see under another path.
+class FolderStorage(Protocol):
+    """The folder, as this machine reaches it: paths are relative to it.
 
-    Args:
-        here: Its path on this machine.
-        there: Its path in jobs.
+    Every method raises `OSError` where a mount fails, and `BackendError` where a service refuses.
     """
 
+    look_again_s: float  # between two looks for an answer
+
+    def check(self, timer: StepTimer) -> CheckStep:
+        """Return the step that says whether this machine can write there; raise nothing."""
+        ...
+
+    def has(self, path: str) -> bool:
+        """Return whether there is a file, or a folder that was written."""
+        ...
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file, wholly or not at all; its folder is there, or need not be."""
+        ...
+
+    def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
+        """Write a folder of files, wholly or not at all; one that is there already is the same."""
+        ...
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder that jobs can write into."""
+        ...
+
+    def take(self, path: str) -> bytes | None:
+        """Return a file and remove it; None where there is none."""
+        ...
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder and all below it; one that is gone is passed over."""
+        ...
+
+
+class MountedStorage:
+    """A storage that this machine has mounted.
+
+    Args:
+        here: The path of the folder on this machine.
+        there: The path in jobs, for messages.
+    """
+
+    look_again_s = 0.05
+
     def __init__(self, here: str, there: str) -> None:
-        self._here = Path(here).expanduser()
-        self._there = there.rstrip("/")
+        self._mount = Path(here).expanduser()
+        self._there = there
+        self._here = self._mount / ROOT
 
     def check(self, timer: StepTimer) -> CheckStep:
         """Return the step that says whether this machine can write there."""
         timer.begin("storage")
-        if not os.access(self._here, os.W_OK):
+        if not os.access(self._mount, os.W_OK):
             return timer.failed(
-                f"{self._here} is not there, or cannot be written",
+                f"{self._mount} is not there, or cannot be written",
                 f"Mount the storage there, which jobs see as {self._there}, or correct `local_path:` of the profile.",
             )
-        return timer.done(f"{self._here} is what jobs see as {self._there}")
+        return timer.done(f"{self._mount} is what jobs see as {self._there}")
 
-    def command(self, package: TrialPackage, run: str) -> str:
-        """Return the shell command that runs a trial, in the folder `run` of its job."""
-        code = f"{self._there}/{_ROOT}/packages/{_digest(package.shared_files)}"
-        shared = f"{self._there}/{_ROOT}/jobs/{package.name}"
-        return f"exec {package.python} -I -S -u {code}/{agent_archive.NAME} {run} {shared}"
+    def has(self, path: str) -> bool:
+        """Return whether something lies there."""
+        return (self._here / path).exists()
 
-    def put(self, package: TrialPackage, values: Mapping[str, str]) -> None:
-        """Have all that a trial needs in the folder.
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in one step."""
+        wire.write_atomically(str(self._here / path), content, sync=False)
 
-        Raises:
-            BackendUnavailableError: It cannot be written.
-        """
-        try:
-            self._put_shared(package.shared_files)
-            self._put_own(package, values)
-        except OSError as error:
-            raise BackendUnavailableError(
-                f"{error.filename or self._here} cannot be written: {error.strerror}.", "", "Look at the mount."
-            ) from error
-
-    def _put_shared(self, content: Mapping[str, bytes]) -> None:
-        folder = self._here / _ROOT / "packages"
-        target = folder / _digest(content)
-        if target.is_dir():
-            return
-        draft = folder / new_name(".draft")
+    def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
+        """Write a folder of files in one step."""
+        target = self._here / path
+        draft = target.parent / new_name(".draft")
         files.make_directories(draft)
         for name, data in content.items():
             wire.write_atomically(str(draft / name), data)
@@ -88,16 +113,65 @@ class SharedFolder:
             if not target.is_dir():
                 raise
 
-    def _put_own(self, package: TrialPackage, values: Mapping[str, str]) -> None:
-        job = self._job(package.name)
-        for folder in (service_job.REQUESTS, service_job.ANSWERS):
-            files.make_directories(job / folder)
-        wire.write_atomically(str(job / places.TRIAL_FILE), package.trial_text.encode())
-        if secret := package.secret_file(values):
-            wire.write_atomically(str(job / service_job.SECRETS_FILE), secret)
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it."""
+        files.make_directories(self._here / path)
 
-    def _job(self, name: str) -> Path:
-        return self._here / _ROOT / "jobs" / name
+    def take(self, path: str) -> bytes | None:
+        """Return a file and remove it."""
+        try:
+            content = (self._here / path).read_bytes()
+        except FileNotFoundError:
+            return None
+        (self._here / path).unlink()
+        return content
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder."""
+        shutil.rmtree(self._here / path, ignore_errors=True)
+
+
+class SharedFolder:
+    """A folder that jobs and this machine share.
+
+    Args:
+        storage: The folder, as this machine reaches it.
+        there: Its path in jobs.
+    """
+
+    def __init__(self, storage: FolderStorage, there: str) -> None:
+        self.storage = storage
+        self._there = there
+
+    def command(self, package: TrialPackage, run: str) -> str:
+        """Return the shell command that runs a trial, in the folder `run` of its job."""
+        code = f"{self._there}/packages/{_digest(package.shared_files)}"
+        shared = f"{self._there}/jobs/{package.name}"
+        return f"exec {package.python} -I -S -u {code}/{agent_archive.NAME} {run} {shared}"
+
+    def put(self, package: TrialPackage, values: Mapping[str, str]) -> None:
+        """Have all that a trial needs in the folder.
+
+        Raises:
+            BackendUnavailableError: It cannot be written.
+        """
+        try:
+            path = f"packages/{_digest(package.shared_files)}"
+            if not self.storage.has(path):
+                self.storage.write_folder(path, package.shared_files)
+            self._put_own(package, values)
+        except OSError as error:
+            raise BackendUnavailableError(
+                f"{error.filename or 'The storage'} cannot be written: {error.strerror}.", "", "Look at the mount."
+            ) from error
+
+    def _put_own(self, package: TrialPackage, values: Mapping[str, str]) -> None:
+        job = f"jobs/{package.name}"
+        for folder in (service_job.REQUESTS, service_job.ANSWERS):
+            self.storage.make_folder(f"{job}/{folder}")
+        self.storage.write(f"{job}/{places.TRIAL_FILE}", package.trial_text.encode())
+        if secret := package.secret_file(values):
+            self.storage.write(f"{job}/{service_job.SECRETS_FILE}", secret)
 
     def ask(self, name: str, request: JsonObject) -> JsonValue:
         """Have a running trial answer a request.
@@ -106,26 +180,24 @@ class SharedFolder:
             BackendUnavailableError: It does not within a minute.
             BackendError: It cannot do that.
         """
-        job = self._job(name)
+        job = f"jobs/{name}"
         name_of_file = f"{new_name('request')}.json"
-        answer = job / service_job.ANSWERS / name_of_file
-        if not job.is_dir():
+        if not self.storage.has(f"{job}/{places.TRIAL_FILE}"):
             raise BackendError(f"There is no running trial with the folder {job}.")
-        wire.write_atomically(str(job / service_job.REQUESTS / name_of_file), json.dumps(request).encode(), sync=False)
+        self.storage.write(f"{job}/{service_job.REQUESTS}/{name_of_file}", json.dumps(request).encode())
         end_s = time.monotonic() + _ANSWER_S
-        while not answer.exists():
+        while (answer := self.storage.take(f"{job}/{service_job.ANSWERS}/{name_of_file}")) is None:
             if time.monotonic() > end_s:
                 raise BackendUnavailableError(f"The trial does not answer in {job} within {_ANSWER_S:g} s.")
-            time.sleep(_LOOK_AGAIN_S)
-        found = cast("JsonObject", json.loads(answer.read_bytes()))
-        answer.unlink()
+            time.sleep(self.storage.look_again_s)
+        found = cast("JsonObject", json.loads(answer))
         if "failure" in found:
             raise BackendError(*cast("list[str]", found["failure"]))
         return found["ok"]
 
     def clear(self, name: str) -> None:
         """Remove the folder of a trial that is collected; by that its job knows it."""
-        shutil.rmtree(self._job(name), ignore_errors=True)
+        self.storage.remove_folder(f"jobs/{name}")
 
 
 def _digest(content: Mapping[str, bytes]) -> str:

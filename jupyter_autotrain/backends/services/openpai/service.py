@@ -17,7 +17,7 @@ from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request, json_request
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
-from jupyter_autotrain.backends.services.shared_folder import SharedFolder
+from jupyter_autotrain.backends.services.shared_folder import ROOT, MountedStorage, SharedFolder
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -58,7 +58,8 @@ class OpenpaiService:
         self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._user = str(options.get("user") or "")
         storage = cast("Mapping[str, str]", options.get("storage") or {})
-        self._folder = SharedFolder(storage.get("local_path", ""), storage.get("mount_path", ""))
+        there = storage.get("mount_path", "").rstrip("/")
+        self._folder = SharedFolder(MountedStorage(storage.get("local_path", ""), there), f"{there}/{ROOT}")
         self._http = HttpService(
             "OpenPAI", _with_scheme(str(options.get("address") or "")), self._headers,
             f"put an application token of this cluster into {self._login_file}", str(options.get("ca_file") or ""),
@@ -94,7 +95,7 @@ class OpenpaiService:
             yield timer.failed(f"there is no virtual cluster {name}", "Correct `virtual_cluster:` of the profile.")
             return
         yield timer.done(name)
-        yield self._folder.check(timer)
+        yield self._folder.storage.check(timer)
 
     def discover(self) -> Inventory:
         """Return the virtual cluster, as one node: OpenPAI places by itself."""
@@ -125,7 +126,7 @@ class OpenpaiService:
         return {
             "protocolVersion": 2, "name": package.name, "type": "job", "jobRetryCount": 0,
             "prerequisites": [
-                {"protocolVersion": 2, "name": "image", "type": "dockerimage", "uri": _image(package)}
+                {"protocolVersion": 2, "name": "image", "type": "dockerimage", "uri": package.image}
             ],
             "taskRoles": {_ROLE: task},
             "defaults": {"virtualCluster": options.get("virtual_cluster") or "default"}, "extras": extras,
@@ -234,13 +235,6 @@ def _with_scheme(address: str) -> str:
 def _exports(package: TrialPackage) -> list[str]:
     """Return the lines that set the variables of a job; the trial itself lies in the storage."""
     return [f"export {name}={shlex.quote(value)}" for name, value in sorted(package.job_variables.items())]
-
-
-def _image(package: TrialPackage) -> str:
-    asked = package.trial.python_environment
-    if asked.kind == "image" and asked.value:
-        return asked.value
-    return str(package.options.get("image"))
 
 
 def _why(status: JsonObject) -> str:
