@@ -12,12 +12,18 @@ import signal
 import sys
 from functools import partial
 from pathlib import Path
+from typing import cast
 
+from jupyter_autotrain.agent import files, system, wire
+from jupyter_autotrain.agent.system import cgroups
+from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.wire import MANAGER_VARIABLE
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.core.tuner import EarlyStop, Tuner
 from jupyter_autotrain.manager.start import HELD_EXIT_CODE, OUTDATED_EXIT_CODE, is_outdated, take_lock
+
+_log = logging.getLogger(__name__)
 
 _IDLE_VARIABLE = "JUPYTER_AUTOTRAIN_IDLE_MIN"
 _IDLE_MIN = "10"
@@ -53,7 +59,6 @@ def _serve(home: Home, lock: int, idle_s: float) -> None:
     import time  # noqa: PLC0415 - after the fork, so that the starting process stays quick
 
     from jupyter_autotrain import backends  # noqa: PLC0415
-    from jupyter_autotrain.backends.local.cgroup_exit import leave_trial_cgroups  # noqa: PLC0415
     from jupyter_autotrain.manager.contact import ManagerIdentity  # noqa: PLC0415
     from jupyter_autotrain.manager.context import Clocks, Factories, ManagerContext  # noqa: PLC0415
     from jupyter_autotrain.manager.event_loop import EventLoop  # noqa: PLC0415
@@ -80,6 +85,25 @@ def _create_early_stop(spec: ExperimentSpec) -> EarlyStop | None:
     from jupyter_autotrain import tuners  # noqa: PLC0415 - heavy, and most experiments stop nothing
 
     return tuners.create_early_stop(spec)
+
+
+def leave_trial_cgroups(directory: str) -> None:
+    """Put the calling process where the supervisor of a trial is: same CPUs, same control groups.
+
+    Args:
+        directory: The trial directory; a trial that has ended by now has no limits any more.
+    """
+    try:
+        status = cast("dict[str, object]", files.read_json(directory, wire.STATUS_FILE))
+        supervisor = ProcessIdentity.from_json(status["supervisor"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        _log.warning("started from a trial that cannot be read, and so not left: %s", error)
+        return
+    if supervisor is None or not supervisor.is_alive():
+        return
+    system.copy_cpu_mask(supervisor.pid)
+    if not cgroups.join_groups_of(supervisor.pid):
+        _log.info("not every control group of the trial %s can be left", directory)
 
 
 if __name__ == "__main__":

@@ -20,10 +20,9 @@ from jupyter_autotrain.client.agent_request import Grant, Permissions
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.text_format import cut
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.mcp.acting import ActingTools
 from jupyter_autotrain.mcp.cell_requests import CellRequests, Wanted
 from jupyter_autotrain.mcp.reading import DATA, ReadingTools, answer
-from jupyter_autotrain.mcp.tasks import SUBMIT, Tasks
+from jupyter_autotrain.mcp.tasks import SUBMIT, ActingTools, Tasks
 
 P = ParamSpec("P")
 

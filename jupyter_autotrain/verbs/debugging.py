@@ -7,8 +7,14 @@ from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.agent.json import to_json
 from jupyter_autotrain.agent.trial import stacks as texts
-from jupyter_autotrain.client.debugging import RankAnswer, RankDebugging
-from jupyter_autotrain.client.stacks import RankStacks, channel_to, running_trial, take_stacks
+from jupyter_autotrain.client.debugging import (
+    RankAnswer,
+    RankDebugging,
+    RankStacks,
+    channel_to,
+    running_trial,
+    take_stacks,
+)
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.verbs.context import CommandContext
 from jupyter_autotrain.verbs.results import write_json

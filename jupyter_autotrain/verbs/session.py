@@ -12,6 +12,7 @@ from typing import Final
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.rerun import Dialogue
+from jupyter_autotrain.client.sessions.connection import text_of
 from jupyter_autotrain.client.sessions.handle import Session
 from jupyter_autotrain.client.sessions.opening import (
     SessionRequest,
@@ -21,7 +22,6 @@ from jupyter_autotrain.client.sessions.opening import (
     register,
     unregister,
 )
-from jupyter_autotrain.client.sessions.replies import text_of
 from jupyter_autotrain.client.sessions.shell import run_shell
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import duration

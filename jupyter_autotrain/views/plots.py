@@ -16,7 +16,7 @@ from jupyter_autotrain.core.text_format import count, cut, number, parameters
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.views import svg
 from jupyter_autotrain.views.axes import Axis, Panel, axis
-from jupyter_autotrain.views.card_html import plot_curves
+from jupyter_autotrain.views.card import plot_curves
 
 WIDTH: Final = 720.0
 HEIGHT: Final = 260.0

@@ -14,7 +14,7 @@ from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.feed import Feed, FeedFrame, snapshot
-from jupyter_autotrain.views.log_tail import LogTailReader
+from jupyter_autotrain.views.log_window import LogTailReader
 
 _POLL_S: Final = 0.02
 _PERIOD_S: Final = 0.1

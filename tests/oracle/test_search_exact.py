@@ -9,7 +9,6 @@ from scipy.optimize import LinearConstraint, milp
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.search.factors.elimination import eliminate, minimise
 from jupyter_autotrain.parallel.search.factors.elimination_order import min_fill_order
-from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
 from jupyter_autotrain.parallel.search.factors.lagrangian import (
     Bracket,
     DoesNotFit,
@@ -19,6 +18,7 @@ from jupyter_autotrain.parallel.search.factors.lagrangian import (
 )
 from jupyter_autotrain.parallel.search.factors.lagrangian_branch_and_bound import minimise_bounded
 from jupyter_autotrain.parallel.search.factors.problem import Factor, Problem, neighbours
+from jupyter_autotrain.parallel.search.stage.unrolled_solver import exhaustive
 from tests.matrices import long_besides
 
 SHAPES = {

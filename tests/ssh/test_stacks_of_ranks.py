@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent import wire
-from jupyter_autotrain.client.stacks import ask_ranks
+from jupyter_autotrain.client.debugging import ask_ranks
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import wait_until
 from tests.labs.ssh_lab import SshLab

@@ -5,9 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 from jupyter_autotrain.agent import fields, wire
-from jupyter_autotrain.agent.errors import DataError
+from jupyter_autotrain.agent.environments import interpreters, python_environment
+from jupyter_autotrain.agent.environments.python_environment import (
+    INSPECTED_KINDS,
+    InterpreterReport,
+    PythonEnvironment,
+    PythonPackage,
+)
+from jupyter_autotrain.agent.errors import BackendUnavailableError, DataError
+from jupyter_autotrain.agent.json import JsonObject, JsonValue, from_json, to_json
 from jupyter_autotrain.agent.objects import archives
 from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
@@ -59,9 +68,8 @@ def _mappings(value: object) -> list[dict[str, object]]:
 
 
 def _check_packages(trial: Mapping[str, object], environ: Mapping[str, str]) -> list[str]:
-    from jupyter_autotrain.agent.pods import packages  # noqa: PLC0415 - only cells that import pay
 
-    return packages.check(trial, str(trial["python"]), environ)
+    return check(trial, str(trial["python"]), environ)
 
 
 def _with_path(entry: Mapping[str, object], found: Mapping[str, str]) -> dict[str, object]:
@@ -101,3 +109,29 @@ def failed_status(error: DataError) -> dict[str, object]:
         "worker": None, "started_s": now_s, "ended_s": now_s, "failed_s": now_s, "peak_memory_bytes": None,
         "limits": "", "groups": [], "traceback": "", "cell_line": "", "kind": "environment",
     }  # fmt: skip
+
+
+def check(trial: Mapping[str, object], python: str, environ: Mapping[str, str]) -> list[str]:
+    """Make sure that an interpreter has all that a trial's cell imports; return a line for other versions, if any.
+
+    Args:
+        trial: `trial.json`.
+        python: The interpreter of the image.
+        environ: The variables to run it with.
+
+    Raises:
+        DataError: It lacks something; `action` has the line that installs it.
+    """
+    asked = from_json(PythonEnvironment, cast("JsonValue", trial.get("python_environment") or {}))
+    entries = cast("list[JsonValue]", list(cast("list[JsonValue]", trial.get("python_packages") or ())))
+    packages = [from_json(PythonPackage, entry) for entry in entries]
+    if asked.kind not in INSPECTED_KINDS or not packages:
+        return []
+    found = interpreters.inspect(python, cast("JsonObject", to_json(asked)), [one.name for one in packages], environ)
+    report = from_json(InterpreterReport, cast("JsonObject", {**found, "node": ""}))
+    try:
+        python_environment.refuse([report], packages)
+    except BackendUnavailableError as error:
+        image = "Or name an image that has it: `environment: {image: ...}`."
+        raise DataError(error.found, error.expected, f"{error.action}\n{image}") from None
+    return python_environment.differences([report], packages, str(trial.get("python_version") or report.python_version))

@@ -15,7 +15,7 @@ import sys
 import sysconfig
 
 from jupyter_autotrain.agent import system
-from jupyter_autotrain.agent.system import this_process
+from jupyter_autotrain.agent.system import process_identity
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD, signal.SIGPIPE)
 _SHOWS_THINGS = "IPython.core.display_functions"  # a trial has it show them elsewhere, as it is imported
@@ -42,7 +42,7 @@ class ImportEffects:
     def __init__(self) -> None:
         self.folders = installed_folders()
         self._modules = set(sys.modules)
-        self._descriptors = this_process.open_files()
+        self._descriptors = process_identity.open_files()
         self._handlers = [signal.getsignal(number) for number in _SIGNALS]
         self._folder = os.getcwd()
 
@@ -52,10 +52,10 @@ class ImportEffects:
         own = self._outside(modules)
         handlers = [signal.getsignal(number) for number in _SIGNALS]
         found = [
-            (this_process.has_threads(), "it starts threads"),
+            (process_identity.has_threads(), "it starts threads"),
             (bool(system.children(os.getpid())), "it starts processes"),
             (has_cuda(), "it starts CUDA"),
-            (this_process.open_files() != self._descriptors, "it keeps files open"),
+            (process_identity.open_files() != self._descriptors, "it keeps files open"),
             (handlers != self._handlers, "it changes how signals are handled"),
             (os.getcwd() != self._folder, "it changes the working folder"),
             (_SHOWS_THINGS in modules, "it shows things in notebooks"),

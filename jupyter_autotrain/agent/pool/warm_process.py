@@ -34,7 +34,7 @@ from jupyter_autotrain.agent.pool.needed_imports import LoadedFiles
 from jupyter_autotrain.agent.pool.preloading import Preloaded, UnsuitableError
 from jupyter_autotrain.agent.supervisor import streams
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter
-from jupyter_autotrain.agent.system import this_process
+from jupyter_autotrain.agent.system import process_identity
 from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.agent.trial import trial_lock
 
@@ -100,7 +100,7 @@ class WarmProcess:
 
     def _is_fit(self) -> bool:
         """Tell whether a trial may be forked; where not, it is asked for again, of the process that comes next."""
-        if this_process.has_threads() or import_process.has_cuda() or not self._loaded_files.are_current():
+        if process_identity.has_threads() or import_process.has_cuda() or not self._loaded_files.are_current():
             self._is_outdated = True
         return not self._is_outdated
 

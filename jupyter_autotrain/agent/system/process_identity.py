@@ -6,7 +6,9 @@ uses only the cheapest parts of the standard library.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import os
 
 from jupyter_autotrain.agent import system
 
@@ -79,3 +81,17 @@ class ProcessIdentity:
 def is_gone(error: OSError) -> bool:
     """Tell whether an error of looking at a process proves that it has ended."""
     return error.errno in {errno.ENOENT, errno.ESRCH}
+
+
+def has_threads() -> bool:
+    """Tell whether this process has another thread, of Python or not."""
+    return len(os.listdir("/proc/self/task")) > 1
+
+
+def open_files() -> dict[str, str]:
+    """Return the open files by their descriptors."""
+    found = {}
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+            found[fd] = os.readlink(f"/proc/self/fd/{fd}")
+    return found

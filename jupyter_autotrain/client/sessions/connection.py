@@ -1,18 +1,18 @@
-"""The connection to an open session: messages to its kernel, and what that says."""
+"""The connection to an open session: messages to its kernel, what that says, and the end or failure of a cell."""
 
 from __future__ import annotations
 
 import itertools
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.agent.session import messages
-from jupyter_autotrain.agent.session.messages import Message
+from jupyter_autotrain.agent.session.messages import SESSION, Message
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef
 from jupyter_autotrain.errors import AutotrainError, BackendError
@@ -148,3 +148,48 @@ def ended(experiment: Experiment, why: str) -> AutotrainError:
         "A session that is open.",
         f"Open it again: %autotrain session open {experiment.record.spec.name}",
     )
+
+
+class CellError(Exception):
+    """An exception of a cell in a session, with the traceback as its kernel drew it."""
+
+    def __init__(self, content: Message) -> None:
+        super().__init__(f"{content.get('ename')}: {content.get('evalue')}")
+        self.traceback: Sequence[str] = [str(line) for line in content.get("traceback") or ()]
+
+    def _render_traceback_(self) -> list[str]:
+        return [*self.traceback]
+
+
+def ends(one: Message) -> set[str]:
+    """Return what of a request a message ends: its reply, and that all it has shown has come."""
+    if one["channel"] == "shell":
+        return {"reply"}
+    is_idle = one["msg_type"] == "status" and one["content"].get("execution_state") == "idle"
+    return {"idle"} if is_idle else set()
+
+
+def text_of(one: Message) -> str:
+    """Return what a message holds for people, as text; "" where it holds nothing."""
+    content = one["content"]
+    if one["msg_type"] == "stream":
+        return str(content.get("text", ""))
+    if one["msg_type"] in {"display_data", "execute_result"}:
+        return f"{(content.get('data') or {}).get('text/plain', '')}\n"
+    return ""
+
+
+def failure(one: Message) -> CellError | None:
+    """Return the exception that a reply tells; None where it tells none."""
+    content = one["content"]
+    if one["channel"] != "shell" or content.get("status") == "ok":
+        return None
+    return CellError({"ename": "Aborted", "evalue": "a cell before it has failed", **content})
+
+
+def as_warning(one: Message) -> Message | None:
+    """Return what a session warns of, as a message of the stream stderr; None where it warns of nothing."""
+    if one["channel"] != SESSION or one["msg_type"] != "warning":
+        return None
+    content = {"name": "stderr", "text": f"{one['content'].get('text', '')}\n"}
+    return {**one, "msg_type": "stream", "content": content}

@@ -14,8 +14,15 @@ from jupyter_autotrain.agent.ranks.returned import dumps
 from jupyter_autotrain.agent.session import messages
 from jupyter_autotrain.agent.session.messages import Message
 from jupyter_autotrain.agent.sizes import format_bytes
-from jupyter_autotrain.client.sessions.connection import PAUSE_S, Connection, ended
-from jupyter_autotrain.client.sessions.replies import CellError, as_warning, ends, failure
+from jupyter_autotrain.client.sessions.connection import (
+    PAUSE_S,
+    CellError,
+    Connection,
+    as_warning,
+    ended,
+    ends,
+    failure,
+)
 from jupyter_autotrain.errors import AutotrainError
 
 MOST_BYTES: Final = 256_000_000  # of a variable

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.views.log_requests import LogRequest
-from jupyter_autotrain.views.log_tail import LogTailReader
+from jupyter_autotrain.views.log_window import LogTailReader
 
 pytestmark = pytest.mark.browser
 

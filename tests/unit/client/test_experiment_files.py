@@ -11,7 +11,7 @@ import pytest
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.client import logs, outputs
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.views.log_tail import LogTailReader
+from jupyter_autotrain.views.log_window import LogTailReader
 
 
 @pytest.fixture

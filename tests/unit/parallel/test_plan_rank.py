@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from jupyter_autotrain.parallel.search.factors.elimination import minimise
-from jupyter_autotrain.parallel.search.factors.exhaustive import exhaustive
 from jupyter_autotrain.parallel.search.factors.lagrangian import Bracket, DualPoint, Relaxation, maximise_dual
 from jupyter_autotrain.parallel.search.factors.problem import CostTable, Factor, Problem, rank
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, alternatives
 from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
+from jupyter_autotrain.parallel.search.stage.unrolled_solver import exhaustive
 
 
 def outcome(step_s, held_bytes, candidate="c"):

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from jupyter_autotrain.views.log_tail import LogTailReader
+from jupyter_autotrain.views.log_window import LogTailReader
 from jupyter_autotrain.views.terminal_text import MOST_CHARACTERS, rendered
 
 
