@@ -27,6 +27,8 @@ _MOST_NVLINKS: Final = 18  # of one GPU (H100)
 # PCIe x1 of each generation, per direction, after its encoding (PCI-SIG).
 _PCIE_X1_BYTES_PER_S: Final = {1: 0.25e9, 2: 0.5e9, 3: 0.985e9, 4: 1.969e9, 5: 3.938e9, 6: 7.563e9}
 
+_Gpu = tuple[int, str, str, "int | None", "int | None", bool]
+
 
 def status(ref: JobRef, answer: JsonValue) -> JobStatus:
     """Return the status of a job from the answer of its host.
@@ -50,7 +52,7 @@ def receipt(answer: JsonValue) -> CancelReceipt:
 def node(name: str, machine: JsonObject) -> Node:
     """Return the node with the resources of a host."""
     gpus = []
-    for index, uuid, kind, memory, free, busy in cast("list[tuple[int, str, str, int, int, bool]]", machine["gpus"]):
+    for index, uuid, kind, memory, free, busy in cast("list[_Gpu]", machine["gpus"]):
         gpus.append(Accelerator(index, uuid, kind, memory, free, busy))
     cpus = cast("float", machine["cpus"])
     return Node(

@@ -15,16 +15,12 @@ A tuner is found by an entry point: `[project.entry-points."jupyter_autotrain.tu
 
 from jupyter_autotrain.testing.bundles import trial_file, trial_of, wait_for_end, wait_until, write_bundle
 from jupyter_autotrain.testing.ending import EndingContract
-from jupyter_autotrain.testing.fakes import FakeClock, FakeGpu, FakeNvml
 from jupyter_autotrain.testing.files import DataContract, FilesContract
 from jupyter_autotrain.testing.running import RunningContract
 from jupyter_autotrain.testing.tuners import TunerContract
 
 __all__ = [
     "BackendContract",
-    "FakeClock",
-    "FakeGpu",
-    "FakeNvml",
     "TunerContract",
     "trial_file",
     "trial_of",

@@ -36,7 +36,6 @@ _OPTIONAL = {
     "paramiko": "ssh",
     "mpi4py": "mpi",
     "kubernetes": "kubernetes",
-    "nvidia-ml-py": "gpu",
     "jupyterlab": "lab",
     "mcp": "mcp",
 }

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shlex
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoints
 from pathlib import Path
 
@@ -11,20 +14,38 @@ import pytest
 
 from jupyter_autotrain import backends
 from jupyter_autotrain.agent import system, wire
-from jupyter_autotrain.agent.system import linux
-from jupyter_autotrain.backends.local import LocalBackend, gpus
+from jupyter_autotrain.agent.system import linux, nvidia
+from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.backend import BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources, TrialSpec
 from jupyter_autotrain.errors import BackendError
-from jupyter_autotrain.testing import FakeGpu, FakeNvml, trial_of, wait_until
+from jupyter_autotrain.testing import trial_of, wait_until
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "local_render.json"
 
 
-def local(tmp_path: Path, nvml: FakeNvml | None = None) -> LocalBackend:
-    return LocalBackend(Profile("local", "local"), BackendContext(Home(tmp_path / "home")), nvml)
+def local(tmp_path: Path) -> LocalBackend:
+    return LocalBackend(Profile("local", "local"), BackendContext(Home(tmp_path / "home")))
+
+
+def nvidia_smi(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, users: Mapping[str, Sequence[int]], memory: str = "81920"
+) -> None:
+    """Let the driver's program list GPUs, each with the processes that compute on it."""
+    gpus = [f"{index}, {name}, Fake A100, {memory}, {memory}" for index, name in enumerate(users)]
+    used = []
+    for name, pids in users.items():
+        used += [f"{name}, {pid}" for pid in pids]
+    answers = {"--query-gpu=index": gpus, "--query-compute-apps": used}
+    cases = "".join(f"  {question}*) printf '%s\\n' {shlex.join(lines)};;\n" for question, lines in answers.items())
+    program = folder / "nvidia-smi"
+    program.write_text(f'#!/bin/sh\ncase "$1" in\n{cases}esac\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=os.pathsep)
+    nvidia.topology.cache_clear()
+    nvidia.pcie.cache_clear()
 
 
 def test_what_local_would_run_is_as_it_was(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -76,37 +97,44 @@ def test_an_unknown_backend_names_the_nearest(tmp_path: Path) -> None:
         backends.create(Profile("locla", "locla"), BackendContext(Home(tmp_path)))
 
 
-def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(tmp_path: Path) -> None:
-    nvml = FakeNvml([FakeGpu("GPU-1"), FakeGpu("GPU-2", pids=[1])])
-    first, second = local(tmp_path, nvml).discover().nodes[0].accelerators
+def test_gpus_are_told_with_memory_and_whether_a_stranger_uses_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nvidia_smi(tmp_path, monkeypatch, {"GPU-1": [], "GPU-2": [1]})
+    first, second = local(tmp_path).discover().nodes[0].accelerators
     assert (first.id, first.kind, first.memory_bytes, first.busy) == ("GPU-1", "Fake A100", 80 << 30, False)
     assert (second.index, second.id, second.busy) == (1, "GPU-2", True)
-    assert nvml.sessions == 0
 
 
-def test_a_gpu_used_by_a_trial_of_ours_is_not_busy() -> None:
+def test_a_gpu_used_by_a_trial_of_ours_is_not_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ours = subprocess.Popen(
         [sys.executable, "-c", "print(flush=True); input()"],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={wire.TRIAL_VARIABLE: "/x"},
     )  # fmt: skip
     assert ours.stdout is not None
     ours.stdout.readline()
+    nvidia_smi(tmp_path, monkeypatch, {"GPU-1": [ours.pid], "GPU-2": [ours.pid, 1]})
     try:
-        first, second = gpus.find(FakeNvml([FakeGpu("GPU-1", pids=[ours.pid]), FakeGpu("GPU-2", pids=[ours.pid, 1])]))
+        first, second = local(tmp_path).discover().nodes[0].accelerators
     finally:
         ours.communicate(b"\n")
     assert (first.busy, second.busy) == (False, True)
 
 
-def test_without_a_driver_there_are_no_gpus_and_probe_says_why(tmp_path: Path) -> None:
-    nvml = FakeNvml([], fault=RuntimeError("Driver Not Loaded"))
-    backend = local(tmp_path, nvml)
+def test_without_a_driver_there_are_no_gpus_and_probe_says_so(tmp_path: Path) -> None:
+    backend = local(tmp_path)
     assert backend.discover().nodes[0].accelerators == ()
-    assert "Driver Not Loaded" in backend.probe().reason
+    assert "no GPUs seen" in backend.probe().reason
 
 
-def test_equal_gpus_are_counted_in_the_sentence() -> None:
-    assert gpus.sentence(FakeNvml([FakeGpu("a"), FakeGpu("b")])) == "2 x Fake A100"
+def test_memory_that_the_driver_does_not_tell_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvidia_smi(tmp_path, monkeypatch, {"GPU-1": []}, memory="[N/A]")
+    assert local(tmp_path).discover().nodes[0].accelerators[0].memory_bytes is None
+
+
+def test_equal_gpus_are_counted_in_the_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nvidia_smi(tmp_path, monkeypatch, {"a": [], "b": []})
+    assert "2 x Fake A100" in local(tmp_path).probe().reason
 
 
 def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:

@@ -11,23 +11,17 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 from tests.journeys.kernel import Kernel
 
-ONE_GPU = """
-from types import SimpleNamespace
-nvmlInit = nvmlShutdown = lambda: None
-nvmlDeviceGetCount = lambda: 1
-nvmlDeviceGetHandleByIndex = lambda index: index
-nvmlDeviceGetUUID = lambda handle: "GPU-a"
-nvmlDeviceGetName = lambda handle: "Pretended"
-nvmlDeviceGetMemoryInfo = lambda handle: SimpleNamespace(total=8 << 30, free=8 << 30)
-nvmlDeviceGetComputeRunningProcesses = lambda handle: []
+ONE_GPU = """#!/bin/sh
+case "$1" in --query-gpu=index*) echo "0, GPU-a, Pretended, 8192, 8192";; esac
 """
 
 
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
-    (tmp_path / "site").mkdir()
-    (tmp_path / "site" / "pynvml.py").write_text(ONE_GPU)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "nvidia-smi").write_text(ONE_GPU)
+    (tmp_path / "bin" / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
     monkeypatch.setenv("JUPYTER_DATA_DIR", str(tmp_path / "data"))
     home = Home(tmp_path / "home")
     kernel = Kernel(home, tmp_path / "notebook.ipynb")

@@ -26,11 +26,9 @@ from jupyter_autotrain.agent.nodes import hosts
 from jupyter_autotrain.agent.objects import agent_code
 from jupyter_autotrain.agent.objects.data_cache import DataCache
 from jupyter_autotrain.agent.program_path import program_path
-from jupyter_autotrain.agent.service import cancelling, experiments, starting, trial_files, warm_starts
+from jupyter_autotrain.agent.service import cancelling, experiments, machine, starting, trial_files, warm_starts
 from jupyter_autotrain.agent.service.request_loop import Handlers, Request, RequestLoop
 from jupyter_autotrain.agent.service.watching import JobWatcher
-from jupyter_autotrain.agent.supervisor.resource_limits import describe as describe_limits
-from jupyter_autotrain.agent.system import nvidia
 from jupyter_autotrain.agent.trial import trial_file
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from jupyter_autotrain.agent.slurm.controller import SlurmController
 
 _UNASKED_S = 60.0
-_GPU_FIELDS = "index,uuid,name,memory.total,memory.free"
 
 
 class Service:
@@ -67,7 +64,7 @@ class Service:
         self.handlers: Handlers = {
             **trial_files.handlers(lambda request: self._directory(request["job"])),
             "ping": lambda _: os.statvfs(self._root).f_bavail,  # a host whose file server is gone is of no use
-            "machine": lambda _: describe_machine(),
+            "machine": lambda _: machine.describe(),
             "python": self._inspect_python,
             "make_room": lambda request: self._code.make_room(
                 request["folder"], request["size_bytes"], request["limit_bytes"]
@@ -214,26 +211,3 @@ def main(root: str) -> None:
     """Serve until the input ends."""
     os.umask(0o077)
     Service(Path(root)).serve()
-
-
-def describe_machine() -> dict[str, object]:
-    """Return the CPUs, the memory, the GPUs, and the way that limits are enforced."""
-    return {
-        "cpus": float(len(system.usable_cpus())),
-        "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-        "gpus": _gpus(),
-        "topology": nvidia.topology(),
-        "pcie": nvidia.pcie(),
-        "limits": describe_limits(),
-        "machine_id": system.boot_id(),
-    }
-
-
-def _gpus() -> list[list[object]]:
-    """Return for each GPU: index, id, model, memory and free memory in bytes, whether a process uses it."""
-    rows = nvidia.rows("--query-gpu=" + _GPU_FIELDS)
-    busy = {row[0] for row in nvidia.rows("--query-compute-apps=gpu_uuid")}
-    gpus: list[list[object]] = []
-    for index, uuid, name, total, free in rows:
-        gpus.append([int(index), uuid, name, int(total) << 20, int(free) << 20, uuid in busy])
-    return gpus

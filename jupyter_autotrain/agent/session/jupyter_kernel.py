@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,7 @@ import time
 from jupyter_autotrain.agent.program_path import program_path
 from jupyter_autotrain.agent.session import plain_kernel
 from jupyter_autotrain.agent.session.messages import Message
-from jupyter_autotrain.agent.session.plain_kernel import PlainKernel
+from jupyter_autotrain.agent.session.plain_kernel import KernelProcess, PlainKernel
 
 _CHANNELS = ("shell", "control", "stdin", "iopub")
 _ASK_AGAIN_S = 0.2  # what the kernel publishes before it is subscribed to is lost
@@ -22,7 +21,7 @@ _PATIENCE_S = 300.0
 _ENDS_IN_S = 5.0
 
 
-class JupyterKernel:
+class JupyterKernel(KernelProcess):
     """An ipykernel, and the sockets to it.
 
     Args:
@@ -80,19 +79,6 @@ class JupyterKernel:
                 if said is not None:
                     found.append({**said, "channel": channel, "buffers": [bytes(one) for one in said["buffers"]]})
         return found
-
-    def interrupt(self) -> None:
-        """Interrupt the running cell."""
-        if self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGINT)
-
-    @property
-    def ended(self) -> str:
-        """The end of the kernel's process in words; "" while it runs."""
-        code = self._process.poll()
-        if code is None:
-            return ""
-        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
         """End the kernel, as a front end does."""

@@ -29,7 +29,26 @@ _FORMS = {"text/html": "_repr_html_", "image/svg+xml": "_repr_svg_", "text/markd
 _TOP_LEVEL_AWAIT = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
 
-class PlainKernel:
+class KernelProcess:
+    """The process of a kernel."""
+
+    _process: subprocess.Popen[bytes]
+
+    def interrupt(self) -> None:
+        """Interrupt the running cell."""
+        if self._process.poll() is None:
+            os.kill(self._process.pid, signal.SIGINT)
+
+    @property
+    def ended(self) -> str:
+        """The end of the kernel's process in words; "" while it runs."""
+        code = self._process.poll()
+        if code is None:
+            return ""
+        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
+
+
+class PlainKernel(KernelProcess):
     """A process of Python, and the pipes to it.
 
     Args:
@@ -61,19 +80,6 @@ class PlainKernel:
             time.sleep(timeout_s)  # it has ended, which is seen next
         *lines, self._begun = (self._begun + data).split(b"\n")
         return [one for one in map(messages.decode, lines) if one is not None]
-
-    def interrupt(self) -> None:
-        """Interrupt the running cell."""
-        if self._process.poll() is None:
-            os.kill(self._process.pid, signal.SIGINT)
-
-    @property
-    def ended(self) -> str:
-        """The end of the kernel's process in words; "" while it runs."""
-        code = self._process.poll()
-        if code is None:
-            return ""
-        return f"killed by signal {-code}" if code < 0 else f"exit code {code}"
 
     def close(self) -> None:
         """End the kernel."""

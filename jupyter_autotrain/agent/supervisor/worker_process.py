@@ -26,7 +26,24 @@ def execute(argv: Sequence[str], env: Mapping[str, str]) -> None:
     os.execve(argv[0], list(argv), env)  # noqa: S606 - it becomes the user's interpreter
 
 
-class Worker:
+class WorkerRow:
+    """The part of a worker that the status file has."""
+
+    rank: int
+    process: object = None  # its identity as JSON
+    exit_status: int | None = None  # as waitpid gives it
+    was_terminated = False  # by the supervisor, before it ended by itself
+
+    def to_json(self) -> dict[str, object]:
+        """Return its row of `workers` in the status file."""
+        return {"rank": self.rank, "process": self.process, **self.exit_json()}
+
+    def exit_json(self) -> dict[str, object]:
+        """Return the exit code and signal as the status file has them; both null while it runs."""
+        return exit_json(self.exit_status)
+
+
+class Worker(WorkerRow):
     """One process of a trial, in a session of its own, with streams and an outcome of its own.
 
     Args:
@@ -40,10 +57,7 @@ class Worker:
         self.local_rank = local_rank
         self.streams = streams
         self.pid = 0
-        self.process: list[int | float | str] | None = None  # its identity as JSON
-        self.exit_status: int | None = None  # as waitpid gives it
         self.ended_s = 0.0  # on the clock of `time.monotonic`, when the supervisor saw it
-        self.was_terminated = False  # by the supervisor, before it ended by itself
         self.outcome = outcome.open_channel()
 
     @property
@@ -101,14 +115,6 @@ class Worker:
             code = 1 if code < 0 else code  # it was about to exit
         return WorkerEnd(self.rank, code, begun, found, self.ended_s)
 
-    def to_json(self) -> dict[str, object]:
-        """Return its row of `workers` in the status file."""
-        return {"rank": self.rank, "process": self.process, **self.exit_json()}
-
-    def exit_json(self) -> dict[str, object]:
-        """Return the exit code and signal as the status file has them; both null while it runs."""
-        return exit_json(self.exit_status)
-
     def pump(self) -> bool:
         """Pass on its output so far; return False, as nothing of its state is new."""
         self.streams.pump()
@@ -127,7 +133,7 @@ def exit_json(exit_status: int | None) -> dict[str, object]:
     return {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
 
 
-class LaunchedWorker:
+class LaunchedWorker(WorkerRow):
     """A worker that a launcher starts, and starts again.
 
     Args:
@@ -141,9 +147,6 @@ class LaunchedWorker:
     def __init__(self, rank: int, local_rank: int, event_waiter: EventWaiter) -> None:
         self.rank = rank
         self.local_rank = local_rank
-        self.process: object = None
-        self.exit_status: int | None = None
-        self.was_terminated = False
         self._channel = RankChannel(os.getcwd(), local_rank)
         self._outcome: dict[str, object] = {}
         self._ended_s = 0.0
@@ -197,11 +200,3 @@ class LaunchedWorker:
                 return None
             code = 1 if code < 0 else code
         return WorkerEnd(self.rank, code, True, self._outcome, self._ended_s)
-
-    def to_json(self) -> dict[str, object]:
-        """Return its row of `workers` in the status file."""
-        return {"rank": self.rank, "process": self.process, **self.exit_json()}
-
-    def exit_json(self) -> dict[str, object]:
-        """Return the exit code and signal as the status file has them; both null while it runs."""
-        return exit_json(self.exit_status)

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, cast
 
@@ -19,15 +20,13 @@ from jupyter_autotrain.agent.environments.python_environment import (
 )
 from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
 from jupyter_autotrain.agent.program_path import program_path
-from jupyter_autotrain.agent.service import cancelling, starting, warm_starts
-from jupyter_autotrain.agent.supervisor.resource_limits import describe
-from jupyter_autotrain.agent.system import nvidia
+from jupyter_autotrain.agent.service import cancelling, machine, starting, warm_starts
 from jupyter_autotrain.agent.trial import environment, trial_file
-from jupyter_autotrain.backends.agent_answers import link_of
-from jupyter_autotrain.backends.local import gpus, trial_directory
+from jupyter_autotrain.backends import agent_answers
+from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
-from jupyter_autotrain.core.inventory import Inventory, Node
+from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
 
@@ -41,18 +40,16 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
     Args:
         profile: Its name and options.
         context: The home; trials run in its trial directories.
-        nvml: The library that lists GPUs; NVIDIA's when not given.
     """
 
     capabilities = Capabilities(
         multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True, shares_home=True
     )
 
-    def __init__(self, profile: Profile, context: BackendContext, nvml: gpus.Nvml | None = None) -> None:
+    def __init__(self, profile: Profile, context: BackendContext) -> None:
         self.name = profile.name
         self._profile = profile
         self._context = context
-        self._nvml = nvml
         self._warm_starts = warm_starts.WarmStarts(context.home.root / warm_starts.FOLDER)
 
     @staticmethod
@@ -64,21 +61,15 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
 
     def probe(self) -> Probe:
         """Report that it can be used on every Unix; `doctor` says what is weaker where it is not Linux."""
-        return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus.sentence(self._nvml)}.")
+        kinds = Counter(str(name) for _, _, name, *_ in machine.gpus())
+        gpus = ", ".join(sorted(f"{count} x {kind}" for kind, count in kinds.items()))
+        gpus = gpus or "no GPUs seen (`nvidia-smi` lists none)"
+        return Probe(True, f"This machine: {len(system.usable_cpus())} CPUs; {gpus}.")
 
     def discover(self) -> Inventory:
         """Return the resources of this machine, as far as this process may use them."""
-        accelerators = gpus.find(self._nvml)
-        link = link_of(nvidia.topology(), nvidia.pcie()) if len(accelerators) > 1 else None
-        node = Node(
-            platform.node(),
-            cpus=float(len(system.usable_cpus())),
-            memory_bytes=os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
-            accelerators=accelerators,
-            link=link,
-            machine_id=system.boot_id(),
-        )
-        return Inventory((node,), limits=describe())
+        found = cast("JsonObject", machine.describe())
+        return Inventory((agent_answers.node(platform.node(), found),), limits=str(found["limits"]))
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """Return the supervisor's command, the variables set for the trial, and `trial.json`."""

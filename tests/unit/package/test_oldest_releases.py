@@ -9,7 +9,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).parents[3]
-TESTED_APART = {"jupyter-autotrain", "mpi4py", "nvidia-ml-py"}  # ourselves, and what a laboratory or a GPU needs
+TESTED_APART = {"jupyter-autotrain", "mpi4py"}  # ourselves, and what a laboratory needs
 
 
 def declared() -> dict[str, Version]:
