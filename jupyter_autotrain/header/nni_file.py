@@ -25,6 +25,7 @@ _OLD_KEYS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _OLD_TRIAL_KEYS: Final[Mapping[str, str]] = {
     "command": "trial_command", "code_dir": "trial_code_directory", "gpu_num": "trial_gpu_number",
+    "image": "image",
 }  # fmt: skip
 _NEEDLESS: Final = frozenset(
     {
@@ -181,6 +182,10 @@ def _read_service(document: _Settings, found: NniExperiment, path: Path) -> None
     service = document.pop("training_service", None) or {}
     service = {snake(str(key)): value for key, value in service.items()}
     platform = str(service.pop("platform", document.pop("platform", "local")))
+    old = document.pop(f"{platform}_config", None) or {}
+    service |= {snake(str(key)): value for key, value in old.items()}
+    if "image" in document:
+        service["image"] = document.pop("image")
     machines = service.pop("machine_list", document.pop("machine_list", []))
     gpus = service.pop("trial_gpu_number", document.pop("trial_gpu_number", None))
     if gpus is not None:
@@ -194,7 +199,7 @@ def _read_service(document: _Settings, found: NniExperiment, path: Path) -> None
         found.settings["backend"] = {"type": "ssh", "hosts": [_host(machine) for machine in machines]}
         found.notes.append("Its machines become hosts of SSH; keys are those of your ssh_config and agent.")
     elif platform in SERVICES:
-        read_service(SERVICES[platform], service, found.settings, found.notes)
+        read_service(SERVICES[platform], service, found.settings, found.notes, found.folder)
     else:
         raise HeaderError(
             f"{path.name} runs on {platform}.",

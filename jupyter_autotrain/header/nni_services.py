@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 _Settings = dict[str, Any]
-_SECRETS: Final = frozenset({"token", "password", "access_key_id", "access_key_secret"})
+_SECRETS: Final = frozenset({"token", "email", "password", "access_key_id", "access_key_secret"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,14 @@ class ServiceKeys:
         options: The backend's option of each key; a dot leads into a mapping.
         resources: The resource of each key.
         login: Where its credentials come from, for a note.
+        shares_code: Whether its jobs see the folder of the code under the path that it has here.
     """
 
     type: str
     options: Mapping[str, str]
     resources: Mapping[str, str] = field(default_factory=dict)
     login: str = ""
+    shares_code: bool = False
 
 
 SERVICES: Final[Mapping[str, ServiceKeys]] = {
@@ -41,10 +44,18 @@ SERVICES: Final[Mapping[str, ServiceKeys]] = {
         {"trial_cpu_number": "cpus", "trial_memory_size": "memory"},
         "~/.openpai/clusters.yaml",
     ),
+    "dlts": ServiceKeys(
+        "dlts",
+        {"dashboard": "address", "cluster": "cluster", "team": "team", "image": "image", "gpu_type": "gpu_type"},
+        login="~/.netrc",
+        shares_code=True,
+    ),
 }  # fmt: skip
 
 
-def read_service(keys: ServiceKeys, service: _Settings, settings: _Settings, notes: list[str]) -> None:
+def read_service(
+    keys: ServiceKeys, service: _Settings, settings: _Settings, notes: list[str], code_folder: Path
+) -> None:
     """Take the keys of a training service over into settings; those without a counterpart stay in `service`.
 
     Args:
@@ -52,6 +63,7 @@ def read_service(keys: ServiceKeys, service: _Settings, settings: _Settings, not
         service: The section of the file, in snake case.
         settings: Of the header.
         notes: What differs, a sentence each.
+        code_folder: The folder of the trial's code.
     """
     backend: _Settings = {"type": keys.type}
     for key, option in keys.options.items():
@@ -59,6 +71,10 @@ def read_service(keys: ServiceKeys, service: _Settings, settings: _Settings, not
             folder, _, name = option.rpartition(".")
             target = backend.setdefault(folder, {}) if folder else backend
             target[name] = service.pop(key)
+    if keys.shares_code:
+        folder_here = str(code_folder.parent)
+        backend["storage"] = {"local_path": folder_here, "mount_path": folder_here}
+        notes.append(f"Its storage is {folder_here}, which jobs see under the same path, as NNI's code folder was.")
     settings["backend"] = backend
     resources = dict(settings.get("resources") or {})
     for key, resource in keys.resources.items():

@@ -122,6 +122,18 @@ def test_an_answer_that_is_no_json_points_at_the_address(server: Answering) -> N
         client(server).json(GET)
 
 
+def test_credentials_of_a_query_are_sent_and_shown_masked(server: Answering) -> None:
+    service = HttpService("Lab", f"http://127.0.0.1:{server.server_port}", dict, "", query=lambda: {"key": TOKEN})
+    server.answer = (400, {}, b"no")
+    with pytest.raises(RefusedError) as told:
+        service.call(Request("GET", "/jobs", {"limit": 1}))
+    assert server.asked == [("GET", f"/jobs?limit=1&key={TOKEN}", None)]
+    assert TOKEN not in f"{told.value}"
+    assert as_text([Request("GET", "/jobs", {"limit": 1})], "http://head", (), ["key"]) == (
+        "GET http://head/jobs?limit=1&key=***\n"
+    )
+
+
 def test_what_is_shown_of_requests_masks_credentials_and_tells_the_size_of_archives() -> None:
     shown = as_text(
         [json_request("POST", "/jobs", {"b": 1}), Request("PUT", "/package", body=b"\xff" * 10)],

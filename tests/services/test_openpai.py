@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,48 +14,31 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.openpai.backend import OpenpaiBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
-from jupyter_autotrain.testing.harness import BackendHarness
 from tests.labs.openpai_double import TOKEN, USER, OpenpaiDouble
 from tests.labs.service_jobs import JobRunner
 from tests.services.notebook import notebook
+from tests.services.on_a_double import OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 
 
-class OnOpenpai(BackendHarness):
-    """Backends on one double, whose storage this machine has mounted under another path."""
+class OnOpenpai(OnADouble):
+    """Backends on one double of OpenPAI."""
 
-    @pytest.fixture(autouse=True)
-    def _double(self, tmp_path: Path) -> Iterator[None]:
-        self.storage = tmp_path / "storage"
-        self.storage.mkdir()
-        (tmp_path / "mounted").symlink_to(self.storage)
-        self.mounted = tmp_path / "mounted"
-        self.double = OpenpaiDouble(JobRunner(tmp_path / "jobs"))
-        self.login = tmp_path / "clusters.yaml"
-        self.login.write_text(json.dumps([{"pai_uri": self.double.address, "user": USER, "token": TOKEN}]))
-        self.made: list[Backend] = []
-        yield
-        for backend in self.made:
-            backend.close()
-        self.double.close()
+    backend_type = OpenpaiBackend
+    double: OpenpaiDouble
+
+    def make_double(self, runner: JobRunner) -> OpenpaiDouble:
+        double = OpenpaiDouble(runner)
+        self.login.write_text(json.dumps([{"pai_uri": double.address, "user": USER, "token": TOKEN}]))
+        return double
 
     def options(self) -> JsonObject:
         return {
             "address": self.double.address, "user": USER, "image": "python:3.12", "python": sys.executable,
-            "login_file": str(self.login),
-            "storage": {"local_path": str(self.storage), "mount_path": str(self.mounted)},
+            "login_file": str(self.login), "storage": self.shared_storage,
         }  # fmt: skip
-
-    def make(self, context: BackendContext) -> Backend:
-        backend = OpenpaiBackend(Profile("pai", "openpai", self.options()), context)
-        backend._service.pause_s = 0.1
-        backend._service.settle_s = 0.5
-        self.made.append(backend)
-        return backend
 
 
 @pytest.mark.long
@@ -68,6 +50,16 @@ class TestContract(OnOpenpai, BackendContract):
 
     def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
         pytest.skip("OpenPAI gives GPUs to its containers, and the double has none")
+
+
+class TestFaults(OnOpenpai, ServiceFaults):
+    """Those of any service."""
+
+    def expire_login(self) -> None:
+        self.double.token = "another"
+
+    def renew_login(self) -> None:
+        self.double.token = TOKEN
 
 
 class TestRequests(OnOpenpai):
@@ -128,44 +120,9 @@ class TestRequests(OnOpenpai):
             }},
         }  # fmt: skip
 
-    def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home) -> None:
-        trial = trial_of(home, "print('ran')")
-        self.double.loses_answers = True
-        with pytest.raises(SubmitUnknownError):
-            backend.submit(trial, Placement(), {})
-        self.double.loses_answers = False
+    def test_a_job_that_is_missing_in_a_list_is_found_by_its_name(self, backend: Backend, home: Home) -> None:
         self.double.forgets_list = True
-        ref = self.make(BackendContext(home)).submit(trial, Placement(), {})
-        assert self.finish(backend, ref).state is TrialState.SUCCEEDED
-        assert len(self.double.runner.started) == 1
-
-    def test_a_token_that_expires_is_a_doubt_that_says_where_to_put_another(self, backend: Backend, home: Home) -> None:
-        ref = self.start(
-            backend, home, "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
-        )
-        self.begun(backend, ref)
-        self.double.token = "another"
-        told = wait_until(lambda: self.status(backend, ref).doubt, "a doubt")
-        assert "answers 401" in told
-        self.double.token = TOKEN
-        wait_until(lambda: not self.status(backend, ref).doubt, "the token")
-        backend.put(ref, wire.STOP_FILE, b"")
-        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
-
-    @pytest.mark.parametrize(
-        ("code", "headers", "kind", "text"),
-        [
-            (403, {}, BackendError, "answers 403"),
-            (429, {"Retry-After": "30"}, BackendUnavailableError, "asks to wait 30 s"),
-            (503, {}, BackendUnavailableError, "answers 503"),
-        ],
-    )
-    def test_refusals_of_a_submit_start_nothing(
-        self, backend: Backend, home: Home, code: int, headers: dict[str, str], kind: type[Exception], text: str
-    ) -> None:
-        with self.double.refusing(code, headers), pytest.raises(kind, match=text):
-            self.start(backend, home, "")
-        assert self.double.runner.started == []
+        assert self.run(backend, home, "report(loss=1)")[1].state is TrialState.SUCCEEDED
 
     def test_a_check_says_step_by_step_what_to_do(self, backend: OpenpaiBackend) -> None:
         assert [step.name for step in backend.check_steps()] == ["address", "token", "virtual cluster", "storage"]
@@ -180,4 +137,4 @@ class TestRequests(OnOpenpai):
         assert TOKEN not in f"{last}"
 
 
-del BackendContract, BackendHarness
+del BackendContract, OnADouble, ServiceFaults

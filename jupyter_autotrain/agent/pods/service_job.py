@@ -10,6 +10,7 @@ A manager asks a running trial for its files by another job beside it, or in the
 ```
 SHARED/requests/NAME.json    a request, as `agent.pods.requests` takes it
 SHARED/answers/NAME.json     its answer
+SHARED/log                   what the job prints, at services that give no log of their own
 ```
 """
 
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import shutil
@@ -33,7 +35,9 @@ from jupyter_autotrain.agent.service.request_loop import RequestLoop
 SECRETS_FILE = "secrets.json"
 REQUESTS = "requests"
 ANSWERS = "answers"
+LOG = "log"
 _LOOK_AGAIN_S = 0.1
+_SEND_LOG_TICKS = 10
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
 
 
@@ -86,13 +90,21 @@ def answer_all(folder: str, shared: str) -> None:
         shared: The folder that the job shares with its manager.
     """
     released = f"{folder}/{places.RELEASED}"
-    while True:
+    for tick in itertools.count():
         with contextlib.suppress(OSError):
             if os.path.isdir(shared) == os.path.exists(released):
                 _note(released, is_gone=not os.path.isdir(shared))
             for name in sorted(os.listdir(f"{shared}/{REQUESTS}")):
                 _answer_file(folder, shared, name)
+        if tick % _SEND_LOG_TICKS == 0:
+            _send_log(f"{shared}/{LOG}")
         time.sleep(_LOOK_AGAIN_S)
+
+
+def _send_log(path: str) -> None:
+    """Have what the job has printed go to the server: an NFS client keeps it for half a minute."""
+    with contextlib.suppress(OSError), open(path, "rb") as log:
+        os.fsync(log.fileno())
 
 
 def _note(released: str, *, is_gone: bool) -> None:

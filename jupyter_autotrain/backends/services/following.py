@@ -266,6 +266,8 @@ class JobFollower:
             self._jobs.pop(job.ref.job_id, None)
         self._on_news(job.ref.job_id)
         try:
+            if job.state is not None and job.state.state is TrialState.PREEMPTED:
+                self._service.stop(job.ref, job.state)  # else the service begins it again some day
             self._service.release(job.ref, waits=not job.is_over() and self._waits(job))
         except (AutotrainError, OSError) as error:  # it ends by itself after a while
             _log.warning("%s is not released: %s", job.name, error)

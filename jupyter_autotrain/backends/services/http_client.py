@@ -14,8 +14,8 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import cast
 from urllib.parse import urlencode
 
@@ -27,7 +27,7 @@ _ANSWER_S = 30.0
 _MOST_ANSWER_BYTES = 256 << 20
 _MOST_SHOWN = 300
 _WAIT_S = 5.0  # after a 429 that does not say how long
-_TOO_MANY = 429
+TOO_MANY = 429
 _SERVER = 500
 _UNAUTHORIZED = 401
 _FORBIDDEN = 403
@@ -72,7 +72,7 @@ class Request:
     @property
     def target(self) -> str:
         """The path with the query."""
-        return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
+        return f"{self.path}?{urlencode(self.query, safe='*')}" if self.query else self.path
 
 
 def json_request(method: str, path: str, content: JsonValue) -> Request:
@@ -80,7 +80,53 @@ def json_request(method: str, path: str, content: JsonValue) -> Request:
     return Request(method, path, body=json.dumps(content).encode())
 
 
-class HttpService:
+class ServiceClient:
+    """What asking any service has in common: the meaning of its refusals, and when it may be asked again.
+
+    Args:
+        name: The service, in messages.
+        address: Where it is, such as `http://head:8265`.
+        login: Says where its credentials come from, for messages.
+    """
+
+    def __init__(self, name: str, address: str, login: str) -> None:
+        self.address = address.rstrip("/")
+        self._name = name
+        self._login = login
+        self._lock = threading.Lock()
+        self._not_before_s = 0.0
+
+    def _keep_away(self) -> None:
+        with self._lock:
+            left_s = self._not_before_s - time.monotonic()
+        if left_s > 0:
+            raise BackendUnavailableError(f"{self._name} asks not to be asked for another {left_s:.0f} s.")
+
+    def _lost(self, reason: object) -> AnswerLostError:
+        return AnswerLostError(f"{self._name} at {self.address} did not answer: {reason or type(reason).__name__}.")
+
+    def _refusal(self, asked: str, code: int, text: str, wait_s: float = _WAIT_S) -> BackendError:
+        """Return what an answer means that says no.
+
+        Args:
+            asked: The request, in messages.
+            code: The HTTP status.
+            text: What it says.
+            wait_s: How long it wants not to be asked, where it is asked too often.
+        """
+        if code == TOO_MANY:
+            with self._lock:
+                self._not_before_s = time.monotonic() + wait_s
+            return BackendUnavailableError(f"{self._name} asks to wait {wait_s:.0f} s: too many requests.")
+        told = f"{self._name} answers {code} to {asked}: {_told(text)}"
+        if code in {_UNAUTHORIZED, _FORBIDDEN}:
+            return RefusedError(code, text, told, f"Log in again: {self._login}.")
+        if code >= _SERVER:
+            return ServerFailedError(code, text, told)
+        return RefusedError(code, text, told)
+
+
+class HttpService(ServiceClient):
     """The HTTP interface of one service; safe for several threads.
 
     Args:
@@ -89,18 +135,22 @@ class HttpService:
         headers: Gives the headers with credentials, anew for each request: tokens are renewed.
         login: Says where its credentials come from, for messages.
         ca_file: Certificates to trust; "" for those of the system.
+        query: Gives the parameters with credentials, of a service that takes none in headers.
     """
 
     def __init__(
-        self, name: str, address: str, headers: Callable[[], Mapping[str, str]], login: str, ca_file: str = ""
+        self,
+        name: str,
+        address: str,
+        headers: Callable[[], Mapping[str, str]],
+        login: str,
+        ca_file: str = "",
+        query: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
-        self.address = address.rstrip("/")
-        self._name = name
+        super().__init__(name, address, login)
         self._headers = headers
-        self._login = login
+        self._query = query
         self._ca_file = ca_file
-        self._lock = threading.Lock()
-        self._not_before_s = 0.0
 
     def json(self, request: Request) -> JsonValue:
         """Return the JSON that a request is answered with; errors as `call`."""
@@ -126,14 +176,17 @@ class HttpService:
         headers = {**self._headers(), "Accept": "*/*", **request.headers}
         if body is not None:
             headers["Content-Type"] = request.content_type
+        target = replace(request, query={**(request.query or {}), **self._query()}).target
         asked = urllib.request.Request(  # noqa: S310 - the address is the profile's
-            f"{self.address}{request.target}", body, headers, method=request.method
+            f"{self.address}{target}", body, headers, method=request.method
         )
         try:
             with self._opener().open(asked, timeout=_ANSWER_S) as answer:
                 return cast("bytes", answer.read(_MOST_ANSWER_BYTES))
         except urllib.error.HTTPError as error:
-            raise self._refusal(request, error) from error
+            text = error.read(_MOST_ANSWER_BYTES).decode(errors="replace")
+            wait_s = _retry_after_s(error.headers.get("Retry-After"))
+            raise self._refusal(f"{request.method} {request.path}", error.code, text, wait_s) from error
         except urllib.error.URLError as error:
             raise self._unreachable(error.reason) from error
         except (OSError, http.client.HTTPException) as error:
@@ -144,12 +197,6 @@ class HttpService:
             return urllib.request.build_opener()
         trusted = ssl.create_default_context(cafile=self._ca_file or None)
         return urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted))
-
-    def _keep_away(self) -> None:
-        with self._lock:
-            left_s = self._not_before_s - time.monotonic()
-        if left_s > 0:
-            raise BackendUnavailableError(f"{self._name} asks not to be asked for another {left_s:.0f} s.")
 
     def _unreachable(self, reason: object) -> BackendUnavailableError:
         if isinstance(reason, ssl.SSLCertVerificationError):
@@ -163,23 +210,6 @@ class HttpService:
                 f"{self._name} cannot be reached at {self.address}: {text}.", "", "Look at the address of the profile."
             )
         return self._lost(reason)
-
-    def _lost(self, reason: object) -> AnswerLostError:
-        return AnswerLostError(f"{self._name} at {self.address} did not answer: {reason or type(reason).__name__}.")
-
-    def _refusal(self, request: Request, error: urllib.error.HTTPError) -> BackendError:
-        text = error.read(_MOST_ANSWER_BYTES).decode(errors="replace")
-        if error.code == _TOO_MANY:
-            wait_s = _retry_after_s(error.headers.get("Retry-After"))
-            with self._lock:
-                self._not_before_s = time.monotonic() + wait_s
-            return BackendUnavailableError(f"{self._name} asks to wait {wait_s:.0f} s: too many requests.")
-        told = f"{self._name} answers {error.code} to {request.method} {request.path}: {_told(text)}"
-        if error.code in {_UNAUTHORIZED, _FORBIDDEN}:
-            return RefusedError(error.code, text, told, f"Log in again: {self._login}.")
-        if error.code >= _SERVER:
-            return ServerFailedError(error.code, text, told)
-        return RefusedError(error.code, text, told)
 
 
 class ServerFailedError(AnswerLostError):
@@ -221,11 +251,19 @@ def _shown(data: bytes) -> str:
     return _last_line(data[:_MOST_SHOWN].decode(errors="replace"))
 
 
-def as_text(requests: list[Request], address: str, headers: Mapping[str, str]) -> str:
-    """Return requests as they are sent, with what stands for credentials masked; bodies that are no text by size."""
+def as_text(requests: list[Request], address: str, headers: Iterable[str], parameters: Iterable[str] = ()) -> str:
+    """Return requests as they are sent; bodies that are no text by their size.
+
+    Args:
+        requests: The requests.
+        address: Of the service.
+        headers: The names of those that hold credentials, which are masked.
+        parameters: The names of such ones of the query.
+    """
     parts = []
     for one in requests:
-        lines = [f"{one.method} {address.rstrip('/')}{one.target}"]
+        masked = replace(one, query={**(one.query or {}), **dict.fromkeys(parameters, MASK)})
+        lines = [f"{one.method} {address.rstrip('/')}{masked.target}"]
         lines += [f"{name}: {MASK}" for name in headers]
         if one.body is not None:
             lines += [f"Content-Type: {one.content_type}", "", _body(one.body)]

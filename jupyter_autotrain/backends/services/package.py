@@ -7,6 +7,7 @@ import io
 import json
 import re
 import secrets
+import shlex
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -63,6 +64,11 @@ class TrialPackage:
         asked = self.trial.python_environment
         is_given = asked.kind == "image" and asked.value
         return str(asked.value if is_given else self.options.get("image"))
+
+    @property
+    def exports(self) -> list[str]:
+        """The commands that set the variables of a job that has `trial.json` as a file."""
+        return [f"export {name}={shlex.quote(value)}" for name, value in sorted(self.job_variables.items())]
 
     @property
     def job_variables(self) -> Mapping[str, str]:

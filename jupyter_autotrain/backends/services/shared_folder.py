@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, Protocol, cast
 
-from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import places, service_job
@@ -66,71 +62,6 @@ class FolderStorage(Protocol):
         ...
 
 
-class MountedStorage:
-    """A storage that this machine has mounted.
-
-    Args:
-        here: The path of the folder on this machine.
-        there: The path in jobs, for messages.
-    """
-
-    look_again_s = 0.05
-
-    def __init__(self, here: str, there: str) -> None:
-        self._mount = Path(here).expanduser()
-        self._there = there
-        self._here = self._mount / ROOT
-
-    def check(self, timer: StepTimer) -> CheckStep:
-        """Return the step that says whether this machine can write there."""
-        timer.begin("storage")
-        if not os.access(self._mount, os.W_OK):
-            return timer.failed(
-                f"{self._mount} is not there, or cannot be written",
-                f"Mount the storage there, which jobs see as {self._there}, or correct `local_path:` of the profile.",
-            )
-        return timer.done(f"{self._mount} is what jobs see as {self._there}")
-
-    def has(self, path: str) -> bool:
-        """Return whether something lies there."""
-        return (self._here / path).exists()
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file in one step."""
-        wire.write_atomically(str(self._here / path), content, sync=False)
-
-    def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
-        """Write a folder of files in one step."""
-        target = self._here / path
-        draft = target.parent / new_name(".draft")
-        files.make_directories(draft)
-        for name, data in content.items():
-            wire.write_atomically(str(draft / name), data)
-        try:
-            draft.rename(target)
-        except OSError:  # another process was first
-            shutil.rmtree(draft)
-            if not target.is_dir():
-                raise
-
-    def make_folder(self, path: str) -> None:
-        """Make a folder and those above it."""
-        files.make_directories(self._here / path)
-
-    def take(self, path: str) -> bytes | None:
-        """Return a file and remove it."""
-        try:
-            content = (self._here / path).read_bytes()
-        except FileNotFoundError:
-            return None
-        (self._here / path).unlink()
-        return content
-
-    def remove_folder(self, path: str) -> None:
-        """Remove a folder."""
-        shutil.rmtree(self._here / path, ignore_errors=True)
-
-
 class SharedFolder:
     """A folder that jobs and this machine share.
 
@@ -141,12 +72,12 @@ class SharedFolder:
 
     def __init__(self, storage: FolderStorage, there: str) -> None:
         self.storage = storage
-        self._there = there
+        self.there = there
 
     def command(self, package: TrialPackage, run: str) -> str:
         """Return the shell command that runs a trial, in the folder `run` of its job."""
-        code = f"{self._there}/packages/{_digest(package.shared_files)}"
-        shared = f"{self._there}/jobs/{package.name}"
+        code = f"{self.there}/packages/{_digest(package.shared_files)}"
+        shared = f"{self.there}/jobs/{package.name}"
         return f"exec {package.python} -I -S -u {code}/{agent_archive.NAME} {run} {shared}"
 
     def put(self, package: TrialPackage, values: Mapping[str, str]) -> None:

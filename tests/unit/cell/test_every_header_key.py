@@ -117,6 +117,9 @@ OTHER_VALUES = {
     "openpai.virtual_cluster": "research",
     "openpai.sku": "K80",
     "openpai.shared_memory": "4GB",
+    "dlts": {"gpu_type": "P40"},
+    "dlts.gpu_type": "P40",
+    "dlts.preemptible": True,
     "local": {"max_trials_per_gpu": 2},
     "local.max_trials_per_gpu": 2,
     "local.use_active_gpu": True,
@@ -203,14 +206,10 @@ for type_name in sorted(set(KUBERNETES_TYPES) & set(SCHEMA.backend_sections)):
     OTHER_VALUES[type_name] = {"queue": "team-a"}
     for option, value in (KUBERNETES | KUBERNETES_TYPES[type_name]).items():
         OTHER_VALUES[f"{type_name}.{option}"] = value
-OPENPAI = {
-    "openpai": {
-        "type": "openpai",
-        "address": "https://pai.example.org",
-        "user": "ada",
-        "image": "python:3.12",
-        "storage": {"local_path": "/mnt/pai", "mount_path": "/mnt/confignfs"},
-    }
+SHARED = {"image": "python:3.12", "storage": {"local_path": "/mnt/pai", "mount_path": "/mnt/confignfs"}}
+SERVICES = {
+    "openpai": {"type": "openpai", "address": "https://pai.example.org", "user": "ada", **SHARED},
+    "dlts": {"type": "dlts", "address": "https://dlts.example.org", "team": "vision", **SHARED},
 }
 LISTS = {"frameworkcontroller.task_roles"}  # whose keys are those of their items
 
@@ -256,7 +255,7 @@ def base_of(key):
     section = key.partition(".")[0]
     if section in FEDERATED:
         return {name: value for name, value in FEDERATED.items() if name != key}
-    return BASE | ({"backend": OPENPAI.get(section, section)} if section in SCHEMA.backend_sections else {})
+    return BASE | ({"backend": SERVICES.get(section, section)} if section in SCHEMA.backend_sections else {})
 
 
 def with_value(key, value):

@@ -105,6 +105,24 @@ def test_a_file_for_openpai_becomes_a_place_without_its_token(tmp_path):
     assert "hunter2" not in f"{found}"
 
 
+def test_a_file_for_dlts_becomes_a_place_whose_storage_is_beside_the_code(tmp_path):
+    (tmp_path / "space.json").write_text(json.dumps({"x": {"_type": "uniform", "_value": [0, 1]}}))
+    dlts = (
+        "dltsConfig: {dashboard: 'https://dlts.example.org', cluster: .default, team: vision, email: ada@example.org, "
+        "password: hunter2-hunter2}\n"
+    )
+    text = OLD.replace("trainingServicePlatform: local", "trainingServicePlatform: dlts") + dlts
+    found = read_nni_file(written(tmp_path, text.replace("gpuNum: 0", "gpuNum: 1, image: pytorch/pytorch")))
+    folder = str(tmp_path.resolve().parent)
+    assert found.settings["backend"] == {
+        "type": "dlts", "address": "https://dlts.example.org", "cluster": ".default", "team": "vision",
+        "image": "pytorch/pytorch", "storage": {"local_path": folder, "mount_path": folder},
+    }  # fmt: skip
+    assert spec(found).resources.gpus == 1
+    assert any("~/.netrc" in note for note in found.notes)
+    assert "hunter2" not in f"{found}"
+
+
 def test_remote_machines_become_hosts_of_ssh(tmp_path):
     remote = (
         "{platform: remote, machineList: [{host: a, user: ada, port: 2222, password: x}, {host: b}], reuseMode: false}"

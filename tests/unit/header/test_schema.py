@@ -13,10 +13,11 @@ from jupyter_autotrain.header.quantities import parse_duration, parse_size
 from jupyter_autotrain.header.search_keys import TUNERS
 
 SCHEMA = backends.header_schema()
-OPENPAI = (
-    "{type: openpai, address: https://pai.example.org, user: ada, image: 'python:3.12', "
-    "storage: {local_path: /mnt/pai, mount_path: /mnt/confignfs}}"
-)  # alone it does not suffice
+STORAGE = "image: 'python:3.12', storage: {local_path: /mnt/pai, mount_path: /mnt/confignfs}"
+SERVICES = {  # whose types alone do not suffice
+    "openpai": f"{{type: openpai, address: https://pai.example.org, user: ada, {STORAGE}}}",
+    "dlts": f"{{type: dlts, address: https://dlts.example.org, team: vision, {STORAGE}}}",
+}
 FULL = """
 objective: maximize val_acc
 search:
@@ -323,7 +324,7 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
         lines = {"mode": "mode: federated", "clients": "clients: [local, local, local]"}
         needed = "".join(f"{line}\n" for name, line in lines.items() if name != key)
     if (section := key.partition(".")[0]) in set(backends.type_names()) - {"local"}:
-        needed = f"backend: {OPENPAI if section == 'openpai' else section}\n"
+        needed = f"backend: {SERVICES.get(section, section)}\n"
     found = parse(f"{needed}{example}\n---\n", cwd=tmp_path).header.model_fields_set
     assert key.split(".")[0] in found <= {key.split(".")[0], "launcher", "backend", "objective", "mode", "clients"}
 

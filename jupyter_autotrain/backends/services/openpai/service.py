@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
@@ -15,9 +14,9 @@ from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request, json_request
+from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
-from jupyter_autotrain.backends.services.shared_folder import ROOT, MountedStorage, SharedFolder
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -57,9 +56,7 @@ class OpenpaiService:
         self._options = options
         self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._user = str(options.get("user") or "")
-        storage = cast("Mapping[str, str]", options.get("storage") or {})
-        there = storage.get("mount_path", "").rstrip("/")
-        self._folder = SharedFolder(MountedStorage(storage.get("local_path", ""), there), f"{there}/{ROOT}")
+        self._folder = MountedFolder(cast("JsonObject", options.get("storage") or {}))
         self._http = HttpService(
             "OpenPAI", _with_scheme(str(options.get("address") or "")), self._headers,
             f"put an application token of this cluster into {self._login_file}", str(options.get("ca_file") or ""),
@@ -114,7 +111,7 @@ class OpenpaiService:
                 "cpu": max(1, round(resources.cpus or 1)), "gpu": resources.gpus,
                 "memoryMB": -(-memory // (1 << 20)) if memory else _MEMORY_MB,
             },
-            "commands": [*_exports(package), self._folder.command(package, f"/tmp/{package.name}")],  # noqa: S108 - in its container
+            "commands": [*package.exports, self._folder.command(package, f"/tmp/{package.name}")],  # noqa: S108 - in its container
         }  # fmt: skip
         if shared := options.get("shared_memory"):
             task["extraContainerOptions"] = {"shmMB": -(-int(cast("int", shared)) // (1 << 20))}
@@ -230,11 +227,6 @@ class OpenpaiService:
 
 def _with_scheme(address: str) -> str:
     return (address if "://" in address else f"https://{address}").rstrip("/")
-
-
-def _exports(package: TrialPackage) -> list[str]:
-    """Return the lines that set the variables of a job; the trial itself lies in the storage."""
-    return [f"export {name}={shlex.quote(value)}" for name, value in sorted(package.job_variables.items())]
 
 
 def _why(status: JsonObject) -> str:

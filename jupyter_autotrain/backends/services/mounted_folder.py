@@ -1,0 +1,142 @@
+"""A shared folder in a storage that this machine has mounted, as its jobs have."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.pods import service_job
+from jupyter_autotrain.backends.services.package import TrialPackage, new_name
+from jupyter_autotrain.backends.services.shared_folder import ROOT, SharedFolder
+from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
+from jupyter_autotrain.errors import BackendUnavailableError
+
+_BEGUN: Final = "begun"
+_TAIL_BYTES = 256 << 10
+
+
+class MountedStorage:
+    """A storage that this machine has mounted.
+
+    Args:
+        here: The path of the folder on this machine.
+        there: The path in jobs, for messages.
+    """
+
+    look_again_s = 0.05
+
+    def __init__(self, here: str, there: str) -> None:
+        self._mount = Path(here).expanduser()
+        self._there = there
+        self._here = self._mount / ROOT
+
+    def check(self, timer: StepTimer) -> CheckStep:
+        """Return the step that says whether this machine can write there."""
+        timer.begin("storage")
+        if not os.access(self._mount, os.W_OK):
+            return timer.failed(
+                f"{self._mount} is not there, or cannot be written",
+                f"Mount the storage there, which jobs see as {self._there}, or correct `local_path:` of the profile.",
+            )
+        return timer.done(f"{self._mount} is what jobs see as {self._there}")
+
+    def has(self, path: str) -> bool:
+        """Return whether something lies there."""
+        return (self._here / path).exists()
+
+    def write(self, path: str, content: bytes) -> None:
+        """Write a file in one step."""
+        wire.write_atomically(str(self._here / path), content, sync=False)
+
+    def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
+        """Write a folder of files in one step."""
+        target = self._here / path
+        draft = target.parent / new_name(".draft")
+        files.make_directories(draft)
+        for name, data in content.items():
+            wire.write_atomically(str(draft / name), data)
+        try:
+            draft.rename(target)
+        except OSError:  # another process was first
+            shutil.rmtree(draft)
+            if not target.is_dir():
+                raise
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder and those above it."""
+        files.make_directories(self._here / path)
+
+    def take(self, path: str) -> bytes | None:
+        """Return a file and remove it."""
+        try:
+            content = (self._here / path).read_bytes()
+        except FileNotFoundError:
+            return None
+        (self._here / path).unlink()
+        return content
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder."""
+        shutil.rmtree(self._here / path, ignore_errors=True)
+
+    def read(self, path: str, most_bytes: int | None) -> bytes | None:
+        """Return the end of a file, or all of it for None; None where there is none."""
+        try:
+            with (self._here / path).open("rb") as file:
+                begin = 0 if most_bytes is None else max(0, file.seek(0, os.SEEK_END) - most_bytes)
+                file.seek(begin)
+                data = file.read()
+        except FileNotFoundError:
+            if not self._here.is_dir():  # it is not mounted
+                raise
+            return None
+        return data.partition(b"\n")[2] if begin else data
+
+
+class MountedFolder(SharedFolder):
+    """A shared folder in a mounted storage; the logs of jobs may lie there, too.
+
+    ```
+    jobs/NAME/begun    once a job has begun the trial
+              log      what that job prints
+    ```
+
+    Args:
+        storage: The options of the storage: its path here and in jobs.
+    """
+
+    def __init__(self, storage: JsonObject) -> None:
+        there = str(storage.get("mount_path") or "").rstrip("/")
+        self.mounted = MountedStorage(str(storage.get("local_path") or ""), there)
+        super().__init__(self.mounted, f"{there}/{ROOT}")
+
+    def recorded_command(self, package: TrialPackage, run: str) -> str:
+        """Return a command as `command`, whose output becomes the log in this folder.
+
+        A second job of the same trial, as after a submit whose answer was lost, fails at once and changes nothing.
+        """
+        own = f"{self.there}/jobs/{package.name}"
+        return f"mkdir {own}/{_BEGUN} && {self.command(package, run)} >{own}/{service_job.LOG} 2>&1"
+
+    def has_begun(self, name: str) -> bool:
+        """Return whether a job has begun a recorded command."""
+        return self.mounted.has(f"jobs/{name}/{_BEGUN}")
+
+    def log(self, name: str, lines: int | None) -> str:
+        """Return the log of a recorded command; its end alone, unless `lines` is None.
+
+        Raises:
+            BackendUnavailableError: The storage is not there, or cannot be read.
+        """
+        try:
+            data = self.mounted.read(f"jobs/{name}/{service_job.LOG}", None if lines is None else _TAIL_BYTES)
+        except OSError as error:
+            raise BackendUnavailableError(
+                f"{error.filename or 'The storage'} cannot be read: {error.strerror}.", "", "Look at the mount."
+            ) from error
+        return (data or b"").decode(errors="replace")
