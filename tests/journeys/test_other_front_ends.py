@@ -1,0 +1,36 @@
+"""A kernel whose front end draws no widgets and answers no comm, as VS Code's and Colab's may: what its pages get."""
+
+from __future__ import annotations
+
+from tests.journeys.kernel import DEADLINE_S, Kernel
+
+TRAINING = "%%autotrain plain\nobjective: maximize acc\n---\nfor step in range(3):\n    report(step=step, acc=step / 4)"
+
+
+def pages(message):
+    """Return the forms of an output that are a run card: text and HTML."""
+    data = message["content"].get("data", {})
+    return [data["text/plain"], data["text/html"]] if "autotrain-card" in data.get("text/html", "") else []
+
+
+def test_a_front_end_without_widgets_gets_the_run_card_and_its_end(home, tmp_path):
+    kernel = Kernel(home, tmp_path / "unused.ipynb")
+    notebook = tmp_path / "of vs code.ipynb"
+    shown = []
+    try:
+        kernel.run(f"del __import__('os').environ['JPY_SESSION_NAME']; __vsc_ipynb_file__ = {str(notebook)!r}")
+        kernel.client.execute_interactive(TRAINING, output_hook=shown.append, timeout=DEADLINE_S)
+        assert not [message for message in shown if message["msg_type"] == "error"]
+        cards = [message for message in shown if message["msg_type"] == "display_data" and pages(message)]
+        assert len(cards) == 1
+        handle = cards[0]["content"]["transient"]["display_id"]
+        assert "plain" in pages(cards[0])[0]
+        last = cards[0]
+        while "SUCCEEDED" not in pages(last)[0]:  # the kernel is idle meanwhile
+            message = kernel.client.get_iopub_msg(timeout=DEADLINE_S)
+            is_page = message["msg_type"] == "update_display_data" and bool(pages(message))
+            last = message if is_page and message["content"]["transient"]["display_id"] == handle else last
+        assert "0.5" in pages(last)[0]
+        assert notebook.name in kernel.run("print(__import__('jupyter_autotrain').attach('_').record.spec.origin)")
+    finally:
+        kernel.close()
