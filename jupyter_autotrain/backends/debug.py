@@ -112,7 +112,7 @@ class DebugBackend(trial_directory.TrialDirectoryBackend):
         try:
             status = status_resolution.resolve_status(trial_directory.directory(ref))
         except statuses.UnknownError as error:
-            raise BackendError(f"How job {ref.job_id} stands is not known: {error}.", "", "Ask again later.") from error
+            raise BackendError(f"The state of {ref.job_id} is not known: {error}.", "", "Ask again later.") from error
         if status is None or statuses.is_final(status):
             return CancelReceipt(note=f"it had ended before: {status['state']}" if status else "it was never started")
         self.put(ref, wire.STOP_FILE, b"Cancelled on request.")

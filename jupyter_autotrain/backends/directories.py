@@ -81,7 +81,7 @@ def sizes(directory: TrialDirectory, path: str) -> dict[str, int]:
     """
     found = directory.listing(path)
     if not isinstance(found, Mapping):
-        raise BackendError(f"{path} of the trial is no folder.")
+        raise BackendError(f"{path} of the trial is not a folder.")
     known = {name: size for name, size in found.items() if size != -1}
     for name in known:
         _inside(Path("/folder"), name)

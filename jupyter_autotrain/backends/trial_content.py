@@ -64,7 +64,7 @@ def from_last_saved(
             return found
     if trial.source is None:
         return trial
-    return replace(trial, resume_attempt=None, resume_note=f"begins anew: {trial.source.label} has no checkpoint")
+    return replace(trial, resume_attempt=None, resume_note=f"starts over: {trial.source.label} has no checkpoint")
 
 
 def saved_attempt(home: Home, trial: TrialRecord) -> int | None:

@@ -116,7 +116,7 @@ def refused_by_name(name: str) -> Iterator[None]:
     except Exception as error:
         said = f"{type(error).__name__}: {words_of(error)}"
         what = f"`{name}`" if name else "this cell"
-        way = f"Make {what} anew inside the cell, or leave it out" if name else "Leave out one line after the other"
+        way = f"Make {what} inside the cell, or leave it out" if name else "Leave out one line after the other"
         raise CaptureError(
             f"Capturing {what} failed inside the capture: {said} ({_place(error)}).",
             "Every object either travels or is refused for a reason of its own; this is a fault of jupyter_autotrain.",

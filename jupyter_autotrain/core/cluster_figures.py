@@ -272,7 +272,7 @@ def _check_complete(figures: Figures, cls: type[Device] | type[Link], what: str)
         raise _unreadable(f"its {what} lacks {' and '.join(missing)}")
     for field in fields(cls):
         if isinstance(figures.get(field.name), bool) and field.type != "bool":
-            raise _unreadable(f"its {what} has {field.name} = {figures[field.name]}, which is no number")
+            raise _unreadable(f"its {what} has {field.name} = {figures[field.name]}, which is not a number")
 
 
 def _unreadable(why: str) -> PlanError:

@@ -183,7 +183,7 @@ def _check_folders(home: Home, folders: list[Path]) -> None:
 
 
 def _writable(home: Home, folder: Path) -> StoreError:
-    inside = "" if folder == Path(os.path.realpath(home.root)) else f"; the home {home.root} lies in it"
+    inside = "" if folder == Path(os.path.realpath(home.root)) else f"; the home {home.root} is in it"
     return StoreError(
         f"Others can write to {folder} (mode {folder.stat().st_mode & 0o7777:o}){inside}.",
         "A folder that only you can write to was expected: they could replace what is in it.",

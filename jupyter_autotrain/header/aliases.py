@@ -50,7 +50,7 @@ _NEEDLESS = {
     "trial_command": "the cell's code is the trial",
     "trial_code_directory": "the cell's code is the trial; `ship:` sends files",
     "nni_manager_ip": "no trial calls back",
-    "experiment_working_directory": "JUPYTER_AUTOTRAIN_HOME says where experiments lie",
+    "experiment_working_directory": "JUPYTER_AUTOTRAIN_HOME says where experiments are kept",
     "use_annotation": "`search:` says what is searched",
     "log_level": "logs are kept in full",
     "debug": "logs are kept in full",

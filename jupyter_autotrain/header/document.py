@@ -140,13 +140,13 @@ _WORDS: Mapping[str, JsonValue] = {
 _LONGEST_NUMBER = 40
 LIMIT_BYTES = 65_536  # of one header or settings file
 _HALF = re.compile("[\ud800-\udfff]")
-WHOLE_CHARACTERS = ("expected whole characters", "write it out, or take it away")
+WHOLE_CHARACTERS = ("expected whole characters", "write it out, or remove it")
 
 
 def half_character(text: str) -> str:
     """Name the half of a pair of UTF-16 that a text holds, which no file or host takes; "" where it holds none."""
     found = _HALF.search(text)
-    return f"half a character (U+{ord(found[0]):04X})" if found else ""
+    return f"a lone surrogate (U+{ord(found[0]):04X})" if found else ""
 
 
 class PlainScalar(str):

@@ -82,8 +82,8 @@ def read_nni_file(path: Path) -> NniExperiment:
     document = _normal(_loaded(path), path)
     if not isinstance(document.get("trial_command"), str):
         raise HeaderError(
-            f"{path.name} is no experiment of NNI: it has no trialCommand.",
-            "Its keys are such as trialCommand, searchSpace, tuner and trialConcurrency.",
+            f"{path.name} is not an experiment file of NNI: it has no trialCommand.",
+            "Expected keys such as trialCommand, searchSpace, tuner and trialConcurrency.",
             "For settings of a cell write: %%autotrain -f FILE",
         )
     folder = (path.parent / str(document.pop("trial_code_directory", "."))).resolve()

@@ -30,7 +30,7 @@ def removed(text: str, name: str) -> str:
     """Return the text without a profile; comments around it stay.
 
     Raises:
-        BackendError: It does not stand in lines of its own.
+        BackendError: It is not written on lines of its own.
     """
     lines = text.splitlines(keepends=True)
     begin, end = _lines_of(lines, name)
@@ -41,7 +41,7 @@ def block_of(text: str, name: str) -> str:
     """Return the lines of a profile, as they stand in the text.
 
     Raises:
-        BackendError: It does not stand in lines of its own.
+        BackendError: It is not written on lines of its own.
     """
     lines = text.splitlines(keepends=True)
     begin, end = _lines_of(lines, name)
@@ -58,7 +58,7 @@ def changed(text: str, name: str, settings: Mapping[str, JsonValue], unset: Coll
         unset: Those to take away.
 
     Raises:
-        BackendError: It does not stand in lines of its own.
+        BackendError: It is not written on lines of its own.
     """
     lines = text.splitlines(keepends=True)
     begin, end = _lines_of(lines, name)
@@ -81,7 +81,7 @@ def _lines_of(lines: list[str], name: str) -> tuple[int, int]:
     begin = next((number for number, line in enumerate(lines) if _key_on(line) == name), None)
     if begin is None:
         raise BackendError(
-            f"The profile {name!r} does not stand in lines of its own.",
+            f"The profile {name!r} is not written on lines of its own.",
             f"`{name}:` at the beginning of a line.",
             "Change the file by hand.",
         )

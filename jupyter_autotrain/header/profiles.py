@@ -227,7 +227,7 @@ class Profiles:
 def _not_trusted(definition: Definition) -> Fault:
     return Fault(
         f"the profile {shown(definition.name)} is not trusted yet",
-        "expected that you have looked at the project's file: it comes with the folder",
+        "expected a file that you have looked at: it comes with the folder",
         f"see what it would do: {project_trust.COMMAND}",
         definition.location,
     )

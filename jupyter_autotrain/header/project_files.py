@@ -77,7 +77,7 @@ def until_trusted(document: Document, keys: Collection[str]) -> Document:
         return document
     fault = Fault(
         f"{', '.join(f'`{key}`' for key in held)} of a project's {FILE_NAME} that is not trusted yet",
-        "expected that you have looked at the file: it comes with the folder",
+        "expected a file that you have looked at: it comes with the folder",
         f"see what it would do: {project_trust.COMMAND}",
         document.location((held[0],)),
     )

@@ -33,7 +33,7 @@ _log = logging.getLogger(__name__)
 def begun_anew(trial: TrialSpec, kept: KeptCheckpoints, reason: str) -> TrialSpec:
     """Return the attempt without the checkpoints of the one before; the trial itself tells its user of that."""
     size = format_bytes(kept.size_bytes)
-    note = f"begins anew: {size} of its checkpoints stay on {kept.ref.backend}: {reason}"
+    note = f"starts over: {size} of its checkpoints stay on {kept.ref.backend}: {reason}"
     return replace(trial, resume_attempt=None, resume_note=note)
 
 
@@ -178,7 +178,7 @@ def fetch_results(
     except Exception as error:  # noqa: BLE001 - whatever a plugin raises: the trial's end and its metrics count
         _log.exception("could not bring home the files of %s", ref.job_id)
         found = error.found if isinstance(error, AutotrainError) else error
-        notes.append(("error", f"its files could not be brought home: {found}"))
+        notes.append(("error", f"its files could not be copied back: {found}"))
     return notes
 
 

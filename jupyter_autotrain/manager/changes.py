@@ -105,7 +105,7 @@ class ExperimentChanges:
         numbers = numbers_of(request.args) or []
         clones = [self._clone(record, trials.get(number), changed, request.id) for number in numbers]
         if not clones:
-            raise AutotrainError(f"{record.label}: no trial to go on from.", "The numbers of trials.", "Name some.")
+            raise AutotrainError(f"{record.label}: no trial to continue from.", "The numbers of trials.", "Name some.")
         run = self._open(record)
         added = context.retry_store(context.store.add_clones, run.id, run.record.spec, clones, run.now_s())
         run.set_spec(replace(run.record.spec, trials=run.record.spec.trials + len(added)))
@@ -120,7 +120,7 @@ class ExperimentChanges:
             raise AutotrainError(f"{record.label} has no such trial.", "One of its trials.", "See its table of trials.")
         if unknown := [name for name in changed if name not in trial.params]:
             raise AutotrainError(
-                f"{', '.join(unknown)} is no parameter of {record.label}.",
+                f"{', '.join(unknown)} is not a parameter of {record.label}.",
                 f"Its parameters are {', '.join(trial.params) or 'none'}.",
                 f"Add it to `search:`, and submit the cell with `start_from: {record.label}#{trial.number}`.",
             )

@@ -221,7 +221,7 @@ class WakeupSocket:
             except BlockingIOError:
                 return
             except ValueError:
-                _log.warning("a message that is no JSON was ignored")
+                _log.warning("a message that is not JSON was ignored")
                 continue
             if not unix_sockets.is_sent_by(os.geteuid(), ancillary):
                 _log.warning("a message of another user was ignored")

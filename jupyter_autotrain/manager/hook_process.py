@@ -77,7 +77,7 @@ def post(url: str, headers: dict[str, str], payload: bytes, timeout_s: float) ->
     try:
         sent = urllib.request.Request(url, payload, fields, method="POST")  # noqa: S310 - the scheme is checked below
         if sent.type not in {"http", "https"}:
-            return "its address is no http:// or https:// one"
+            return "its address is not an http:// or https:// one"
         with urllib.request.build_opener(_NoRedirects).open(sent, timeout=timeout_s):
             return ""
     except urllib.error.HTTPError as error:

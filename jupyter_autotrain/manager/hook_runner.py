@@ -199,9 +199,9 @@ class HookRunner:
             self._end(delivery, "delivered")
             return
         tries = delivery.tries + 1
-        _log.warning("the hook %s was not told, try %d: %s", delivery.hook, tries, fault)
+        _log.warning("the hook %s was not reached, try %d: %s", delivery.hook, tries, fault)
         if tries >= _MOST_TRIES:
-            self._end(delivery, "given up", f"The hook {delivery.hook} was not told after {tries} tries: {fault}")
+            self._end(delivery, "given up", f"The hook {delivery.hook} was not reached in {tries} tries: {fault}")
             return
         self._store(delivery, "pending", fault)
         again = Delivery(delivery.id, delivery.experiment_id, delivery.hook, delivery.payload, tries)

@@ -61,7 +61,7 @@ class NotebookFile:
         found = (folder / path).resolve()
         if not found.is_relative_to(folder.resolve()) or found.suffix != ".ipynb":
             raise AutotrainError(
-                f"{path} is no notebook below {folder}.",
+                f"{path} is not a notebook below {folder}.",
                 "A path that ends with .ipynb, relative to the folder that the server was started in.",
                 "Start `jupyter autotrain mcp` in the folder of the notebook.",
             )

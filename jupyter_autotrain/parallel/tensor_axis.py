@@ -108,14 +108,14 @@ class _Reader(AxisLayouts):
         if not split:
             return None
         if len(of_matrix) > 1 or op.family not in {Family.MATMUL, Family.EMBEDDING} or len(split[0].loops) != 2:
-            raise NotExecutedError(f"{op.name} splits weights, and is no product with one weight and no embedding")
+            raise NotExecutedError(f"{op.name} splits weights, but is not a matrix product or embedding")
         return split[0]
 
     def _take_whole(self, op: Op) -> None:
         """Take an op with whole weights, or none: it runs on what its rank has."""
         parameters = list(self.parameters(op))
         if any(self.read(op, x) is not Layout.WHOLE for x in parameters):
-            raise NotExecutedError(f"{op.name} splits weights, and is no product with one weight and no embedding")
+            raise NotExecutedError(f"{op.name} splits weights, but is not a matrix product or embedding")
         for x in parameters:
             self._take_weight(op, x)
         if {Layout.POSITIONS, Layout.FEATURES} & {self.read(op, x) for x in self.activations(op)}:

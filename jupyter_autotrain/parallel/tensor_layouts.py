@@ -129,5 +129,5 @@ def sizes_in(graph: OpGraph, split: Collection[str]) -> Iterator[str]:
     for path, attributes in written.items():
         if any(inner.startswith(f"{path}.") for inner in split):
             if not all(attributes) or not attributes:
-                raise NotExecutedError(f"{path} writes out a size of what is split, which is no attribute of it")
+                raise NotExecutedError(f"{path} writes out a size of what is split, which is not an attribute of it")
             yield from (f"{path}.{attribute}" for attribute in attributes)

@@ -56,7 +56,7 @@ _ERRNO_CODES: Final[Mapping[int, int]] = MappingProxyType(
     }
 )
 _ELSEWHERE: Final = "Set JUPYTER_AUTOTRAIN_HOME to another folder, then try again."
-_NO_FOLDER: Final = ("{path} cannot be used: a file lies where a folder was expected.", "A folder for the home.")
+_NO_FOLDER: Final = ("{path} cannot be used: a file is where a folder was expected.", "A folder for the home.")
 _OPEN_FILES: Final = ("Too many files are open: {path} cannot be opened.", "A free file descriptor was expected.")
 _PATHS: Final[Mapping[int, tuple[str, str, str]]] = MappingProxyType(
     {

@@ -38,7 +38,7 @@ def with_earlier_trials(spec: ExperimentSpec) -> ExperimentSpec:
     if complete and not earlier:
         names = sorted({name for trial in complete for name in trial.params})
         raise AutotrainError(
-            f"No trial of the study {study.study_name!r} lies in the search space.",
+            f"No trial of the study {study.study_name!r} is in the search space.",
             f"Its parameters are {', '.join(names)}; `search:` has {', '.join(spec.search) or 'none'}.",
             "Give them the same names and at least the same range.",
         )

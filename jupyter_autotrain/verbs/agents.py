@@ -54,6 +54,6 @@ def _grant(arguments: argparse.Namespace) -> Grant:
     try:
         time_s = parse_duration(arguments.time)
     except UnfitError as error:
-        raise AutotrainError(f"mcp --time: {arguments.time!r} is no time.", str(error), "Write it as 2h.") from None
+        raise AutotrainError(f"mcp --time: {arguments.time!r} is not a time.", str(error), "Write it as 2h.") from None
     places = tuple(place.strip() for place in arguments.places.split(",") if place.strip())
     return Grant(arguments.trials, time_s, places)

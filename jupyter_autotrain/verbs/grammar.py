@@ -64,7 +64,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
-    _add_track(add("track", "deliver an experiment to a tracking server, as far as it has not got it", about="?"))
+    _add_track(add("track", "send an experiment to a tracking server, from where it stopped", about="?"))
     _add_stop(add("stop", "stop an experiment, and say which processes ended", about="?"))
     add("retry", "run the failed trials again", about="?")
     add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
@@ -73,8 +73,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("best", "the best trial", about="?")
     add("compare", "compare experiments side by side", about="+")
     add("why", "why an experiment waits or failed", about="?")
-    _add_debug(add("debug", "open pdb in ranks that stand at breakpoint() or an exception", about="?"))
-    _add_stacks(add("stacks", "where the processes of a running trial stand now, line by line", about="?"))
+    _add_debug(add("debug", "open pdb in ranks stopped at breakpoint() or an exception", about="?"))
+    _add_stacks(add("stacks", "show where each process of a running trial is, line by line", about="?"))
     export = add("export", "write a standalone script that gives the same metrics", about="?")
     export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
     export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
@@ -112,7 +112,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     importing.add_argument("--name", metavar="NAME", help="the experiment's name (default: the file's)")
     importing.add_argument("--backend", metavar="NAME", help="where it runs (default: what the file says)")
     importing.add_argument("--trials", metavar="N", help="how many trials (default: what the file says)")
-    _add_calibrate(add("calibrate", "measure at a place what the planner's constants stand for, in about a minute"))
+    _add_calibrate(add("calibrate", "measure the speeds of a place for the planner, in about a minute"))
     _add_plan(add("plan", "find the best split of a model over a cluster"))
     _add_mcp(add("mcp", "serve an agent that speaks MCP, over standard input and output; it only reads"))
     for name in _WITH_JSON:
@@ -138,7 +138,7 @@ def _add_backends(backends: _Parser) -> None:
         "words", nargs="*", metavar="HOST", help="hosts, and options as KEY=VALUE; with trust a fingerprint"
     )
     backends.add_argument("--yes", action="store_true", help="with trust-project: agree to the file as it is now")
-    backends.add_argument("--type", metavar="TYPE", help="what kind of backend, as ssh")
+    backends.add_argument("--type", metavar="TYPE", help="type of backend, such as ssh")
     backends.add_argument("--set", action="append", metavar="KEY=VALUE", help="an option; may be repeated")
     backends.add_argument("--unset", action="append", metavar="KEY", help="remove an option; may be repeated")
 
@@ -167,7 +167,7 @@ def _add_update(update: argparse.ArgumentParser) -> None:
     update.add_argument("--concurrency", "-j", type=int, metavar="N", help="how many run at the same time")
     update.add_argument("--time", metavar="TIME", help="the budget of time, such as 2h")
     update.add_argument("--failures", type=int, metavar="N", help="the budget of failed trials")
-    update.add_argument("--priority", type=int, metavar="N", help="go before experiments of a lower one")
+    update.add_argument("--priority", type=int, metavar="N", help="start before experiments of a lower priority")
     update.add_argument("--weight", type=float, metavar="SHARE", help="the share beside others of its priority")
 
 
@@ -209,11 +209,11 @@ def _add_track(track: argparse.ArgumentParser) -> None:
 
 def _add_stop(stop: argparse.ArgumentParser) -> None:
     stop.add_argument("--trial", type=int, action="append", metavar="N", help="end only this trial; may be repeated")
-    stop.add_argument("--warm", action="store_true", help="end the processes that trials of this machine begin from")
+    stop.add_argument("--warm", action="store_true", help="end the warm processes from which trials start here")
 
 
 def _add_debug(debug: argparse.ArgumentParser) -> None:
-    debug.add_argument("ranks", nargs="?", metavar="RANKS", help="as 0,2 (default: all that stand)")
+    debug.add_argument("ranks", nargs="?", metavar="RANKS", help="such as 0,2 (default: all that are stopped)")
     debug.add_argument("--trial", type=int, metavar="N", help="which trial (default: the newest that runs)")
     debug.add_argument(
         "-c", "--command", action="append", metavar="COMMAND", help="do this, and ask nothing; repeatable"
@@ -243,7 +243,7 @@ def _add_ls(ls: argparse.ArgumentParser) -> None:
     states = [state.lower() for state in ExperimentState]
     ls.add_argument("--state", action="append", choices=states, metavar="STATE", help=f"one of: {', '.join(states)}")
     ls.add_argument("--backend", help="only those of this backend")
-    ls.add_argument("--warm", action="store_true", help="list the processes that trials of this machine begin from")
+    ls.add_argument("--warm", action="store_true", help="list the warm processes from which trials start here")
 
 
 def _add_logs(logs: argparse.ArgumentParser) -> None:

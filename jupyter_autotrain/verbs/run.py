@@ -78,7 +78,7 @@ def run(arguments: Sequence[str], command: CommandContext) -> bool:
 def _checked(words: list[str]) -> list[str]:
     """Return a known verb and its arguments; `--help` anywhere becomes the verb `help`."""
     if half := next((word for word in words if not _is_whole(word)), None):
-        raise AutotrainError(f"%autotrain: {half!r} holds half a character.", "Whole characters.", "Write it again.")
+        raise AutotrainError(f"%autotrain: {half!r} has a lone surrogate.", "Whole characters.", "Write it again.")
     if words[0] in _HELP:
         words[0] = "help"
     if words[0] not in VERBS:

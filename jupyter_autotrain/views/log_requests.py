@@ -90,4 +90,4 @@ class LogRequest:
         if len(data) <= _MOST_FILE_BYTES:
             return told, data
         size = format_bytes(self.path.stat().st_size)
-        return {**told, "text": f"It has {size}, too much for this page. It lies in {self.path}"}, b""
+        return {**told, "text": f"It has {size}, too much for this page. It is in {self.path}"}, b""

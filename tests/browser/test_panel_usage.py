@@ -84,11 +84,11 @@ def test_each_attempt_has_its_curve_and_another_trial_is_shown_when_it_is_chosen
     expect(usage.get_by_role("img", name="Curves of CPU (%), 2 attempts")).to_be_visible()
     usage.get_by_role("spinbutton", name="Trial").fill("3")
     usage.get_by_role("spinbutton", name="Trial").press("Enter")
-    expect(usage.get_by_text("Nothing was measured of this trial.")).to_be_visible()
+    expect(usage.get_by_text("No usage was measured for this trial.")).to_be_visible()
     expect(usage.locator("canvas")).to_have_count(0)
     usage.get_by_role("spinbutton", name="Trial").fill("2")
     usage.get_by_role("spinbutton", name="Trial").press("Enter")
-    expect(usage.get_by_text("Nothing is measured yet.")).to_be_visible()
+    expect(usage.get_by_text("No measurements yet.")).to_be_visible()
 
 
 def test_the_whole_log_of_any_attempt_is_searched_and_saved(page, store, server):

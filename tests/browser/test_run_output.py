@@ -65,7 +65,7 @@ def test_what_the_notebook_keeps_is_shown_of_an_experiment_that_is_no_more(noteb
     store.delete_experiment("d1")
     notebook.open(code_cell(OWN, kept, view_output()))
     run = notebook.page.locator(".jp-Autotrain-run")
-    expect(run.get_by_text("Shown is what the notebook kept of it")).to_be_visible()
+    expect(run.get_by_text("This is what the notebook kept")).to_be_visible()
     expect(run.locator("canvas").first).to_be_visible()
     expect(run.locator(".at-stop")).to_be_hidden()
     notebook.screenshot("run-kept")

@@ -33,7 +33,7 @@ REFUSALS = [
     ("S", "over", "Nothing to stop in told-over"),
     ("T", "over", "Nothing to retry in told-over"),
     ("U", "broken", "Nothing to resume in told-broken"),
-    ("Delete", "going", "Only what has ended can be deleted: stop told-going first"),
+    ("Delete", "going", "Only ended experiments can be deleted: stop told-going first"),
     ("C", "over", "Choose 2 to 20 experiments to compare"),
 ]
 OTHERS = {"Alt+Shift+X", "Enter", "F2", "C"}

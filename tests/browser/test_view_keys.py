@@ -117,7 +117,7 @@ def test_no_key_pressed_in_what_the_notebook_keeps_of_a_run_reaches_the_notebook
     notebook.open(code_cell(OWN, kept), code_cell("'below'"))
     page = notebook.page
     run = page.locator(".jp-Autotrain-run")
-    expect(run.get_by_text("Shown is what the notebook kept of it")).to_be_visible()
+    expect(run.get_by_text("This is what the notebook kept")).to_be_visible()
     before = page.evaluate(CELLS)
     parts = [
         run.get_by_role("tab", name="val_acc"),

@@ -36,7 +36,7 @@ HOSTILE = {
     "brackets": "open(F, 'a').write('[' * 100_000 + '\\n')",
     "an endless line": "open(F, 'a').write('x' * (20 << 20) + '\\n')",
     "a hole of a gigabyte": "os.truncate(F, 1 << 30)",
-    "half a character": r"""open(F, 'a').write('["m", 1, 1.0, {"\\ud800": 1.0}]\n["n", 1.0, "info", "\\ud800"]\n')""",
+    "a lone surrogate": r"""open(F, 'a').write('["m", 1, 1.0, {"\\ud800": 1.0}]\n["n", 1.0, "info", "\\ud800"]\n')""",
     "a step nobody can hold": """open(F, 'a').write('["m", 1' + '0' * 40 + ', 1.0, {"a": 1}]\\n')""",
     "a time nobody can hold": """open(F, 'a').write('["m", 1, 1e999, {"a": 1}]\\n')""",
     "bytes": "open(F, 'ab').write(bytes(range(256)) * 100)",

@@ -214,7 +214,7 @@ def test_the_mpiexec_of_a_conda_environment_is_used(home: Home, tmp_path: Path) 
         chosen = PythonEnvironment(EnvironmentKind.CONDA, value)
         end = Running(home, code, 2, launcher="mpi", python_environment=chosen, experiment_id=value[-4:]).finish()
         assert end.state is state, end.reason
-    assert "is no conda environment" in end.reason
+    assert "is not a conda environment" in end.reason
 
 
 def test_without_an_mpiexec_the_reason_says_what_to_install(home: Home) -> None:

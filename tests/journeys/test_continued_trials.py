@@ -50,7 +50,7 @@ def test_clones_of_the_best_trials_go_on_from_their_checkpoints_and_continue_the
     assert f"goes on from trial {best[0]}" in notebook.run("%autotrain show cloned")[1]
     assert experiment.record.spec.trials == 5
     message = "\n".join(notebook.fails("%autotrain continue cloned width=4"))
-    assert "width is no parameter of cloned" in message
+    assert "width is not a parameter of cloned" in message
     assert "start_from: cloned#" in message
 
 

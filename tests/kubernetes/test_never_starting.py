@@ -30,7 +30,7 @@ from tests.labs.kubernetes.objects.resources import (
 START_TIMEOUT_S = 2.0
 FAULTS: dict[str, tuple[dict[str, object], str]] = {
     "image": ({"image": "nowhere/train:1"}, "it waits for its image nowhere/train:1: there is no such image"),
-    "name": ({"image": "UPPER//x:1"}, "It cannot start: it never starts: UPPER//x:1 is no name of an image"),
+    "name": ({"image": "UPPER//x:1"}, "It cannot start: it never starts: UPPER//x:1 is not the name of an image"),
     "claim": ({"volumes": [{"path": "/data", "pvc": "absent"}]}, "there is no PVC absent in its namespace"),
     "secret": ({"volumes": [{"path": "/data", "secret": "absent"}]}, 'secret "absent" not found'),
     "account": ({"service_account": "absent"}, "there is no service account absent: correct `service_account`"),

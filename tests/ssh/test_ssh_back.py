@@ -154,7 +154,7 @@ def test_an_attempt_whose_checkpoints_cannot_be_had_says_that_it_begins_anew(
     assert read_on(backend, ref, wire.STDOUT, b"") == b"0\n"
     frames = [json.loads(line) for line in read_on(backend, ref, wire.METRICS, b"").splitlines()]
     assert [frame[3] for frame in frames if frame[0] == "n"] == [
-        "attempt 2 begins anew: its checkpoints may be on h1, without an answer"
+        "attempt 2 starts over: its checkpoints may be on h1, without an answer"
     ]
 
 

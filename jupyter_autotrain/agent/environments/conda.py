@@ -55,7 +55,7 @@ def _prefix(value: str, environ: Mapping[str, str]) -> str:
         folder = os.path.abspath(os.path.expanduser(value))
         if not os.path.isdir(os.path.join(folder, "conda-meta")):
             raise NotPreparedError(
-                f"{folder} is no conda environment. A folder with conda-meta in it was expected. "
+                f"{folder} is not a conda environment. A folder with conda-meta in it was expected. "
                 "Look for yours: `conda env list`."
             )
         return folder

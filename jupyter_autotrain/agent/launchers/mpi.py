@@ -92,7 +92,7 @@ class MpiLauncher(Launcher):
             if rank in environ:
                 number = int(environ.get(local_rank, int(environ[rank]) % self.layout.workers_per_node))
                 return number, self.variables(number) | {"RANK": environ[rank]}
-        raise LaunchError("mpiexec told the worker no rank")
+        raise LaunchError("mpiexec gave the worker no rank")
 
 
 def command_in(trial: Mapping[str, object], python: str, rank_command: Sequence[str]) -> list[str]:

@@ -263,7 +263,7 @@ def _fault_of_name(name: str) -> str:
     try:
         name.encode()
     except UnicodeEncodeError:
-        return "half a character"
+        return "a lone surrogate"
     return ""
 
 

@@ -172,7 +172,7 @@ class _Session:
         self._busy = False
         if self._turns is not None:
             self._turns.restarted()
-        self._context.reporter.note("warning", f"the kernel of the session began anew ({why}); its variables are gone")
+        self._context.reporter.note("warning", f"the session's kernel was restarted ({why}); its variables are gone")
         self._kernel = start_kernel(self._context.directory)
         self._tell("restarted", {"reason": why})
 

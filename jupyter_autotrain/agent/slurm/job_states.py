@@ -105,8 +105,8 @@ def ending_of(job: SlurmJob) -> Ending | None:
 
 
 _SENTENCES = {
-    "": "waits for Slurm to look at it",
-    "None": "waits for Slurm to look at it",
+    "": "waits for Slurm's scheduler",
+    "None": "waits for Slurm's scheduler",
     "Resources": "waits for nodes that have what it asks for: it is next in line",
     "Priority": "waits behind jobs of higher priority in its partition",
     "BeginTime": "waits for the time it may begin at",

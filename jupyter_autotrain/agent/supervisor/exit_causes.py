@@ -93,7 +93,7 @@ def cannot_start(python: str, error: OSError) -> dict[str, str]:
     hint = {
         errno.ENOENT: "There is no such file, or it names a loader that is not installed.",
         errno.EACCES: "It is not executable for this user.",
-        errno.ENOEXEC: "It is built for another kind of machine, or is no program.",
+        errno.ENOEXEC: "It is built for another kind of machine, or is not a program.",
     }.get(error.errno or 0, "")
     reason = (
         f"The interpreter {python} cannot be started: {error.strerror}. {hint} A Python that this machine can run was "

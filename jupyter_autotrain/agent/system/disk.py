@@ -68,7 +68,7 @@ def explain(number: int | None, path: str) -> tuple[str, str] | None:
         count = len(os.fsencode(path))
         return f"the path {_short(path)} is too long ({count} bytes)", "Set JUPYTER_AUTOTRAIN_HOME to a shorter path."
     if number in {errno.ENOTDIR, errno.EEXIST}:
-        return f"a file lies where the folder {path} was expected", "Move it away, then `%autotrain retry`."
+        return f"a file is where the folder {path} was expected", "Move it away, then `%autotrain retry`."
     if number in {errno.EMFILE, errno.ENFILE}:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         return f"too many files are open (at most {most} per process)", "Raise `ulimit -n`, then `%autotrain retry`."
@@ -88,7 +88,7 @@ def _free(path: str) -> str:
     try:
         found = os.statvfs(there)
     except OSError:
-        return "its free space cannot be told"
+        return "its free space is not known"
     free = found.f_bavail * found.f_frsize
     whole = found.f_blocks * found.f_frsize
     return f"{format_bytes(free)} of {format_bytes(whole)} free, {found.f_favail} files more"

@@ -143,7 +143,7 @@ class Packer:
             content["data"] = to_json(trial.data)
         saved = any(one["name"] == places.CHECKPOINTS for one in archives)
         if trial.source is not None and not saved:
-            content["resume_note"] = f"begins anew: {trial.source.label} has no checkpoint"
+            content["resume_note"] = f"starts over: {trial.source.label} has no checkpoint"
         text = json.dumps(content, sort_keys=True)
         job: JsonObject = {"nodes": 1, "pause_s": _PAUSE_S, "is_container": False, "lingers": self._lingers}
         variables = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json.dumps(job, sort_keys=True)}

@@ -112,7 +112,7 @@ def _reach(host: ResolvedHost) -> None:
         raise BackendUnavailableError(
             f"Port {host.port} of {host.hostname} does not answer: {error.strerror or error}.",
             "An SSH server there.",
-            "Check that the host is on, and that no VPN or firewall stands in between.",
+            "Check that the host is on, and that no VPN or firewall is in between.",
         ) from None
 
 

@@ -185,7 +185,7 @@ def have_checkpoints(
         return {"resume_from": links[host].sent.send_checkpoints(found)}
     if silent:
         names = ", ".join(silent)
-        return {"resume_note": f"begins anew: its checkpoints may be on {names}, without an answer"}
+        return {"resume_note": f"starts over: its checkpoints may be on {names}, without an answer"}
     return {}
 
 

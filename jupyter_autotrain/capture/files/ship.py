@@ -43,7 +43,7 @@ def _glob(folder: Path, pattern: str) -> list[Path]:
     except (ValueError, OSError, NotImplementedError, RecursionError) as error:
         near = pattern.replace("**", "**/*")
         raise ShipError(
-            f"ship: {cut(pattern, 60)!r} is no pattern: {error}.",
+            f"ship: {cut(pattern, 60)!r} is not a pattern: {error}.",
             "`*` stands for any part of a name, `**` between slashes for any folders.",
             f"Write {near!r}, for example." if "**" in pattern and len(pattern) < 60 else "Correct the pattern.",
         ) from None

@@ -46,7 +46,7 @@ def find(code: TrialCode, imported: Iterable[str], folder: Path, patterns: Seque
 def _check_there(files: Iterable[Path]) -> None:
     if (gone := next((path for path in files if not path.is_file()), None)) is not None:
         raise ShipError(
-            f"A module that this kernel has imported is no file any more, or lies in an archive: {gone}.",
+            f"A module that this kernel has imported is no longer a file, or is in an archive: {gone}.",
             "Modules beside the notebook travel as files.",
             "Write the file again, unpack the archive, or restart the kernel.",
         )

@@ -32,7 +32,7 @@ _NOTES: Mapping[str, str] = {
 _REFUSED_LINES: Mapping[str, tuple[str, str]] = {
     HELP: ("Help is shown here only; it has no effect in a trial.", "Remove the line."),
     "cd": (
-        "A trial works in a folder of its own, where the files lie that travel with the cell.",
+        "A trial works in a folder of its own, which has the files that travel with the cell.",
         "Name files by their place beside the notebook, and remove the line.",
     ),
     "pylab": (_PLAIN, "Write `import numpy as np` and `import matplotlib.pyplot as plt`."),

@@ -251,7 +251,7 @@ def _pushed(name: str, number: int) -> str:
 
 def _check_name(name: str) -> None:
     if not name.isidentifier():
-        raise AutotrainError(f"{name!r} is no name of a variable.", "Such as model or history.", "Correct it.")
+        raise AutotrainError(f"{name!r} is not the name of a variable.", "A name such as model.", "Correct it.")
 
 
 def _check_size(name: str, size_bytes: int) -> None:

@@ -221,5 +221,5 @@ def _checked(answer: Mapping[str, Any]) -> tuple[int, dict[str, float]]:
     if type(samples) is not int or not 0 < samples < 1 << 40:
         raise WeightsError(f"tells {str(samples)[:80]} samples, expected 1 or more")
     if not isinstance(metrics, dict) or not all(type(value) in {int, float} for value in metrics.values()):
-        raise WeightsError("tells metrics that are no numbers")
+        raise WeightsError("sent metrics that are not numbers")
     return samples, {str(name)[: wire.LONGEST_NAME]: float(value) for name, value in metrics.items()}

@@ -153,7 +153,7 @@ def _join(op: Op) -> BatchReduction:
         return BatchReduction.MEAN
     if op.kind in ("sum", "nansum") or op.family is Family.MATMUL:
         return BatchReduction.SUM
-    raise NotSplittable(f"{op.name} ({op.kind}) is no sum or mean over the samples")
+    raise NotSplittable(f"{op.name} ({op.kind}) is not a sum or mean over the samples")
 
 
 def _linear(graph: OpGraph, op: Op, joined: Mapping[int, BatchReduction]) -> BatchReduction:

@@ -159,7 +159,7 @@ def proof(gap: float, complete: bool, unsupported_work: Mapping[str, float], amo
         return f"proved best{among}{early}"
     if gap < MOST_TELLING_GAP:
         return f"at most {gap:.1%} from the best{among}{early}"
-    missing = "the search gives no near bound"
+    missing = "the search found no close bound"
     if unsupported_work and gap == inf:
         missing = f"{shares(unsupported_work)} without a rule"
     return f"not proved ({missing}){early}"

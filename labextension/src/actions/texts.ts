@@ -54,7 +54,7 @@ export function actionTexts(trans: TranslationBundle, what: string): Record<Acti
       button: trans.__('Delete'),
       question: trans.__('Delete %1?', what),
       consequence: trans.__('Deletes curves, logs, checkpoints and captured code for good.'),
-      refusal: trans.__('Only what has ended can be deleted: stop %1 first.', what),
+      refusal: trans.__('Only ended experiments can be deleted: stop %1 first.', what),
       isDestructive: true,
     },
   };

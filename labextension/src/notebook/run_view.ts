@@ -72,12 +72,11 @@ export class RunView {
 
   #text(): string {
     const { trans, wire } = this;
-    if (wire.isDeleted)
-      return trans.__('This experiment was deleted. Shown is what the notebook kept of it.');
+    if (wire.isDeleted) return trans.__('This experiment was deleted. This is what the notebook kept.');
     if (wire.isConnected && !wire.error) return '';
     if (this.#isLive)
       return wire.isConnected ? wire.error : trans.__('The server does not answer. Trying again…');
-    return trans.__('The server cannot be asked for its state. Shown is what the notebook kept of it.');
+    return trans.__('The server did not answer. This is what the notebook kept.');
   }
 }
 

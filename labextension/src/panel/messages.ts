@@ -24,7 +24,7 @@ export function messageOf(wire: RestWire, trans: TranslationBundle): string {
   if (!wire.isConnected) return trans.__('The server does not answer. Trying again…');
   if (wire.isDeleted)
     return details
-      ? trans.__('This experiment was deleted. Shown is what was known of it.')
+      ? trans.__('This experiment was deleted. This is what was known of it.')
       : trans.__('This experiment no longer exists.');
   if (wire.error) return wire.error;
   if (details && !details.final && !details.manager.alive)

@@ -116,8 +116,8 @@ export class Usage {
 
   #nothing(trial: Trial): string {
     return ACTIVE.has(trial.state)
-      ? this.trans.__('Nothing is measured yet.')
-      : this.trans.__('Nothing was measured of this trial.');
+      ? this.trans.__('No measurements yet.')
+      : this.trans.__('No usage was measured for this trial.');
   }
 
   #tell(attempts: readonly AttemptUsage[]): void {

@@ -144,6 +144,6 @@ function notes(view: View, trans: Translator): string {
     .filter(([mode, count]) => mode !== 'none' && count > 0)
     .map(([mode, count]) => trans._n('%2 recompute in %1 block', '%2 recompute in %1 blocks', count, mode));
   const kinds = view.unknown.join(', ');
-  const unknown = kinds ? [trans.__('replicated for want of a rule: %1', kinds)] : [];
+  const unknown = kinds ? [trans.__('replicated, as no rule splits them: %1', kinds)] : [];
   return [...states, ...again, ...unknown, ...view.notes, `${how}, ${seconds(view.search_s)}`].join(' · ');
 }

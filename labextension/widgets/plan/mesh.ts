@@ -244,9 +244,9 @@ function atRest(tensor: Tensor, node: GraphNode | undefined, trans: Translator):
   if (tensor.kind !== 'parameter' || !node) return '';
   const texts = [
     '',
-    trans.__('Its optimizer states are shared out among the copies (ZeRO 1).'),
-    trans.__('Its optimizer states and gradients are shared out among the copies (ZeRO 2).'),
-    trans.__('Between uses it is shared out among the copies (ZeRO 3).'),
+    trans.__('Its optimizer states are sharded over the copies (ZeRO 1).'),
+    trans.__('Its optimizer states and gradients are sharded over the copies (ZeRO 2).'),
+    trans.__('Between uses it is sharded over the copies (ZeRO 3).'),
   ];
   return texts[node.zero] ?? '';
 }

@@ -153,7 +153,7 @@ function tipsOf(trans: Translator): Record<keyof Machine, string> {
   return {
     devices: trans.__('How many devices the plan may use.'),
     bandwidth: trans.__('A factor on the speed of every link.'),
-    memory_bytes: trans.__('What training may take of the memory of each device.'),
+    memory_bytes: trans.__('How much of each device’s memory training may use.'),
     batch: trans.__('How many samples all devices together take in a step.'),
     sequence: trans.__('How many positions a sample has.'),
   };

@@ -26,7 +26,7 @@ export function isProven(view: View): boolean {
 export function gapText(view: View, trans: Translator): string {
   if (isProven(view)) return trans.__('Proven best, gap 0');
   if (view.gap === null) {
-    const noBound = trans.__('the search gives no near bound');
+    const noBound = trans.__('the search found no close bound');
     return trans.__('Not proved: %1', unsupportedText(view, trans) || noBound);
   }
   const gap = percent(view.gap);

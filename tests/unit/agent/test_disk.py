@@ -46,7 +46,7 @@ def test_any_error_may_pass_while_hardly_a_descriptor_is_free(monkeypatch: pytes
         (errno.EDQUOT, "the disk of / is full ("),
         (errno.EROFS, "read-only"),
         (errno.ENAMETOOLONG, "too long (1 bytes)"),
-        (errno.ENOTDIR, "a file lies where the folder / was expected"),
+        (errno.ENOTDIR, "a file is where the folder / was expected"),
         (errno.EMFILE, "too many files are open (at most "),
     ],
 )

@@ -236,7 +236,7 @@ def test_a_run_that_goes_on_repeats_no_step_of_any_metric(report: Reporter, tmp_
     assert len(steps) == len(set(steps))
 
 
-@pytest.mark.parametrize(("name", "why"), [("a\ud800", "half a character"), ("n" * 1001, "1001 characters")])
+@pytest.mark.parametrize(("name", "why"), [("a\ud800", "a lone surrogate"), ("n" * 1001, "1001 characters")])
 def test_a_name_that_cannot_be_kept_costs_no_other_metric_of_its_report(
     report: Reporter, tmp_path: Path, name: str, why: str
 ) -> None:

@@ -100,7 +100,7 @@ def test_what_was_cut_short_is_never_sent_for_all_of_them(home: Home, answers: i
     with pytest.raises(BackendUnavailableError):
         have(home, h1=one, h2=there)
     assert have(home, h1=one, h2=there) == {
-        "resume_note": "begins anew: its checkpoints may be on h1, without an answer"
+        "resume_note": "starts over: its checkpoints may be on h1, without an answer"
     }
     assert there.got == []
     one.answers = 1000

@@ -63,7 +63,7 @@ def test_what_fails_inside_the_capture_names_the_object_and_our_line_and_asks_fo
     assert first.startswith("Capturing `model` failed inside the capture: AttributeError: 'str' object has no")
     assert re.search(r"\(looking\.py:\d+\)\.$", first)
     assert (
-        last == "Make `model` anew inside the cell, or leave it out; please report these lines with the object's type."
+        last == "Make `model` inside the cell, or leave it out; please report these lines with the object's type."
     )
 
 

@@ -137,7 +137,7 @@ def test_remote_machines_become_hosts_of_ssh(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        ("trialCommand: python3 mnist.py --epochs 2\n", "", "is no experiment of NNI: it has no trialCommand"),
+        ("trialCommand: python3 mnist.py --epochs 2\n", "", "is not an experiment file of NNI: it has no trialCommand"),
         ("maxTrialNumber", "maxTrialNumbr", "max_trial_numbr has no counterpart here"),
         ("name: TPE", "name: TPEE", "Did you mean tpe?"),
         ("platform: local", "platform: moon", "runs on moon"),

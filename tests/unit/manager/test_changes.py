@@ -124,7 +124,7 @@ def test_a_clone_of_nothing_or_with_an_unknown_parameter_is_refused(world):
     world.tuner = Numbering()
     experiment = world.submit(trials=1, search={"x": RandInt(0, 9)})
     world.step()
-    for asked, says in (({"trials": [9]}, "no such trial"), ({"trials": [1], "params": {"y": 1}}, "y is no parameter")):
+    for asked, says in (({"trials": [9]}, "no such trial"), ({"trials": [1], "params": {"y": 1}}, "y is not a param")):
         request = world.request("continue", experiment, **asked)
         world.step()
         assert says in world.store.request(request).result["error"]

@@ -98,7 +98,7 @@ def test_tries_are_spaced_bounded_and_then_a_warning(world, tries):
     assert len(tries) == 6
     assert world.now - begun_s >= 2 + 4 + 8 + 16 + 32
     (reason,) = explain(world.store, world.home, world.store.experiment(experiment_id))
-    assert reason == "The hook slack was not told after 6 tries: HTTP status 500."
+    assert reason == "The hook slack was not reached in 6 tries: HTTP status 500."
 
 
 def test_values_are_known_until_the_hook_has_been_told_and_are_not_stored(world, tries):
@@ -179,5 +179,5 @@ def test_a_command_that_always_fails_is_run_six_times_and_then_a_warning(world, 
     assert world.store.delivery_states(experiment_id) == [("bell", "given up", 6)]
     assert kept.read_text().splitlines() == ["told"] * 6
     (reason,) = explain(world.store, world.home, world.store.experiment(experiment_id))
-    assert reason.startswith("The hook bell was not told after 6 tries:")
+    assert reason.startswith("The hook bell was not reached in 6 tries:")
     assert "3" in reason

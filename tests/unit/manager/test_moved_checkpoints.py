@@ -157,7 +157,7 @@ def test_an_attempt_never_goes_on_from_a_part_of_them_and_says_that_it_begins_an
     moves_here(world, backends, fails_on_lab)
     trial = backends["here"].job(1, 2).trial
     assert trial.resume_attempt is None
-    assert trial.resume_note == "begins anew: 3 GB of its checkpoints stay on lab: gpu1 does not answer."
+    assert trial.resume_note == "starts over: 3 GB of its checkpoints stay on lab: gpu1 does not answer."
     assert KeptCheckpoints.read(world.home.trial("id0", 1, 1)).sizes == {"checkpoints/last.pt": 3_000_000_000}
     assert sum(world.pauses) < 120
 

@@ -85,7 +85,7 @@ def test_only_notebooks_below_the_folder_are_read(home, tmp_path, path):
     (tmp_path / "secret.ipynb").write_text('{"cells": []}')
     failed, text = ask(home, folder, "list_cells", notebook=path)
     assert failed
-    assert "is no notebook below" in text
+    assert "is not a notebook below" in text
 
 
 def test_a_server_without_experiments_lists_none(tmp_path):

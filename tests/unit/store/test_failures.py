@@ -22,7 +22,7 @@ def refused(root: Path) -> StoreError:
 @pytest.mark.parametrize("below", ["", "below"])
 def test_a_home_that_is_a_file_is_told_as_such(tmp_path: Path, below: str) -> None:
     (tmp_path / "file").write_text("")
-    assert "a file lies where a folder was expected" in refused(tmp_path / "file" / below).found
+    assert "a file is where a folder was expected" in refused(tmp_path / "file" / below).found
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "/".join(["y" * 200] * 40), "/".join(["z" * 100] * 6)])

@@ -42,7 +42,7 @@ def test_an_agent_only_reads_unless_the_user_allows_more(line, permissions):
         ("--allow submit", "no limit by --trials, --time, --places"),
         ("--allow submit --trials 3 --places local", "no limit by --time"),
         ("--allow submit --trials -3 --time 2h --places local", "positive --trials"),
-        ("--allow submit --trials 3 --time soon --places local", "'soon' is no time"),
+        ("--allow submit --trials 3 --time soon --places local", "'soon' is not a time"),
         ("--allow everything", "there is no action 'everything'"),
     ],
 )

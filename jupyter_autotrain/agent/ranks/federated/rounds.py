@@ -89,7 +89,7 @@ def rounds(context: TrialContext, model: object, samples: int = 1) -> Iterator[R
     """
     if not context.trial.get("client"):
         raise AutotrainError(
-            "rounds() is called in a trial that is no client.",
+            "rounds() is called in a trial that is not a client.",
             "A header with `mode: federated` and `clients: [a, b]`.",
             "Add these to the header.",
         )

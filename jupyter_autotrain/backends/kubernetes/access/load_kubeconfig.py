@@ -103,7 +103,7 @@ def _fault(error: Exception, context: str) -> str:
         return f"it has no context {context!r}" if context else "it names no current context"
     mark = getattr(error, "problem_mark", None)  # of a parser of YAML, which may quote the file
     if mark is not None:
-        return f"it is no YAML, as line {mark.line + 1} shows"
+        return f"it is not YAML, as line {mark.line + 1} shows"
     return told.splitlines()[0]
 
 

@@ -122,7 +122,7 @@ def _other(reason: str, message: str, status: JsonObject) -> str:
         hint = "it was deleted, or a name in the profile is wrong" if "not found" in message else "correct the profile"
         return f"waits for what its container {name} needs: {told} ({hint})"
     if reason == _INVALID_IMAGE:
-        return f"never starts: {text(status, 'image') or 'its image'} is no name of an image; correct `image`"
+        return f"never starts: {text(status, 'image') or 'its image'} is not the name of an image; correct `image`"
     if reason == "ErrImageNeverPull":
         return f"waits for its image {text(status, 'image')}: its node has none, and `image_pull_policy` is Never"
     if reason == "CrashLoopBackOff":

@@ -74,6 +74,6 @@ def parse_quantity(value: object) -> Decimal:
     text = str(value).strip()
     found = _QUANTITY.fullmatch(text)
     if found is None:
-        raise ValueError(f"{text!r} is no quantity such as 500m, 16Gi or 24581692Ki")
+        raise ValueError(f"{text!r} is not a quantity such as 500m, 16Gi or 24581692Ki")
     amount, exponent, suffix = found.groups()
     return Decimal(amount).scaleb(int(exponent)) if exponent else Decimal(amount) * _FACTORS[suffix or ""]

@@ -139,7 +139,7 @@ _DISRUPTIONS = {
     ),
     "EvictionByEvictionAPI": (TrialState.PREEMPTED, "Evicted: {node} was drained, or somebody evicted the pod."),
     "DeletionByTaintManager": (TrialState.LOST, "The node {node} was lost: it stopped to answer, or was tainted."),
-    "DeletionByPodGC": (TrialState.LOST, "The node {node} was lost: it is no part of the cluster any more."),
+    "DeletionByPodGC": (TrialState.LOST, "The node {node} was lost: it is no longer part of the cluster."),
     "TerminationByKubelet": (TrialState.PREEMPTED, "Evicted by the node {node}. {message}"),
 }
 _POD_REASONS = {

@@ -83,7 +83,7 @@ def of_trial(
         earlier = range(trial.resume_attempt, in_home - 1, -1)
         fields["resumed"] = [_attempt(trial, context, attempt) for attempt in earlier]
     if trial.source is not None and checkpoints is None and not on_volume:
-        fields["resume_note"] = f"begins anew: {trial.source.label} has no checkpoint"
+        fields["resume_note"] = f"starts over: {trial.source.label} has no checkpoint"
     own = _attempt(trial, context, trial.attempt)
     mounted = _mounted(own, options) if on_volume else ((), ())
     return TrialNeeds(cast("JsonObject", fields), tuple(archives), *mounted, _credentials(options))

@@ -140,7 +140,7 @@ def _rescaling(found: JsonObject) -> str:
 
 def _without_pods(found: JsonObject) -> str:
     if not text(found, "status", "phase"):
-        return "waits for AdaptDL's scheduler to look at it"
+        return "waits for AdaptDL's scheduler"
     return "waits for AdaptDL to make its pods"
 
 

@@ -188,7 +188,7 @@ def _add_variable(spec: dict[str, JsonValue], name: str, content: str) -> None:
 
 def _without_pods(found: JsonObject) -> str:
     if not text(found, "status", "state"):
-        return "waits for FrameworkController to look at it"
+        return "waits for FrameworkController"
     return "waits for FrameworkController to make its pods"
 
 

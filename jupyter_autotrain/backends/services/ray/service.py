@@ -67,7 +67,7 @@ class RayService:
         self._options = options
         self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._http = HttpService(
-            "Ray", str(options.get("address") or ADDRESS), self._headers, f"the token stands in {self._login_file}",
+            "Ray", str(options.get("address") or ADDRESS), self._headers, f"the token is in {self._login_file}",
             str(options.get("ca_file") or ""),
         )  # fmt: skip
 

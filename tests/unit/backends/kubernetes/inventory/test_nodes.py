@@ -46,7 +46,7 @@ def test_quantities_are_read_as_the_api_writes_them(text: object, number: str) -
 
 
 def test_what_is_no_quantity_is_refused_by_name() -> None:
-    with pytest.raises(ValueError, match="'5x' is no quantity"):
+    with pytest.raises(ValueError, match="'5x' is not a quantity"):
         parse_quantity("5x")
 
 

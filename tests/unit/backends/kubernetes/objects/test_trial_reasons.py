@@ -103,7 +103,7 @@ def test_a_newer_backed_off_pull_tells_the_words_itself():
             'waits for what its container trial needs: secret "at-1" not found',
         ),
         ("CreateContainerConfigError", 'configmap "code" not found', 'configmap "code" not found'),
-        ("InvalidImageName", "", "is no name of an image; correct `image`"),
+        ("InvalidImageName", "", "is not the name of an image; correct `image`"),
         ("ErrImageNeverPull", "", "its node has none, and `image_pull_policy` is Never"),
         (
             "RunContainerError",
@@ -262,7 +262,7 @@ def test_a_container_over_its_memory_limit_is_told_with_the_limit():
         ),
         ({"conditions": disruption("EvictionByEvictionAPI")}, TrialState.PREEMPTED, "n1 was drained"),
         ({"conditions": disruption("DeletionByTaintManager")}, TrialState.LOST, "The node n1 was lost"),
-        ({"conditions": disruption("DeletionByPodGC")}, TrialState.LOST, "no part of the cluster any more"),
+        ({"conditions": disruption("DeletionByPodGC")}, TrialState.LOST, "no longer part of the cluster"),
         ({"reason": "NodeLost"}, TrialState.LOST, "The node n1 was lost"),
         ({"reason": "NodeShutdown"}, TrialState.PREEMPTED, "The node n1 was shut down."),
         ({"reason": "OutOfcpu", "message": "Node didn't have enough"}, TrialState.PREEMPTED, "Another pod took"),

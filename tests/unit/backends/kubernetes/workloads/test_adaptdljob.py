@@ -104,7 +104,7 @@ def test_one_replica_claims_a_volume_of_one_node():
 
 
 def test_before_its_first_pods_it_says_what_it_waits_for():
-    assert state("").reason == "waits for AdaptDL's scheduler to look at it"
+    assert state("").reason == "waits for AdaptDL's scheduler"
     assert state("Pending").reason == "waits for AdaptDL to give it nodes: none has room now for a replica of it"
     pinned = WORKLOAD.state({"spec": {"preemptible": False}, "status": {"phase": "Pending"}}, [])
     assert "looks once a minute at jobs that it may not preempt" in pinned.reason
