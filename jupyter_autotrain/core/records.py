@@ -60,6 +60,11 @@ class TrialRecord:
         return "" if self.source is None else self.source.label
 
     @property
+    def parent(self) -> int | None:
+        """The number of the trial of the same experiment whose checkpoint it began with; None for none."""
+        return self.source.number if self.source and self.source.experiment_id == self.experiment_id else None
+
+    @property
     def backend(self) -> str:
         """The name of the backend that it is or was put on; "" while it waits."""
         return self.placement.backend

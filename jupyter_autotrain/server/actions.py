@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -29,12 +29,15 @@ TrialNumber = Annotated[int, Field(ge=1, le=10**9)]
 class ActionAsked(ExperimentAsked):
     """An action on an experiment, or on some of its trials."""
 
-    action: Literal["stop", "retry", "resume", "rerun"] = Field(
+    action: Literal["stop", "retry", "resume", "rerun", "continue"] = Field(
         description="retry: failed, cancelled, preempted and lost trials again; resume: those that did not fail, and "
         "those not yet created; "
-        "rerun: the stored cell as a new experiment."
+        "rerun: the stored cell as a new experiment; continue: a new trial for each of these, from its checkpoint."
     )
     trials: list[TrialNumber] | None = Field(None, min_length=1, max_length=10_000)
+    params: dict[str, Any] = Field(
+        {}, max_length=1_000, description="Of `continue`: the parameters that change, by name."
+    )
     grace_s: float = Field(5.0, ge=0, le=3600, description="How long a stopped trial may take to end itself.")
 
 
@@ -87,9 +90,15 @@ def _rerun(server: ServerContext, experiment: Experiment, _: ActionAsked) -> Ans
         submitted.store.close()
 
 
+def _continue(_: ServerContext, experiment: Experiment, asked: ActionAsked) -> Answer:
+    if asked.trials is None:
+        raise _refused(experiment, "The trials to go on from were expected.", "Name them in `trials`.")
+    return _kept(experiment, "continue", {"trials": [*asked.trials], "params": asked.params})
+
+
 _Action = Callable[[ServerContext, Experiment, ActionAsked], Answer]
 _ACTIONS: Final[Mapping[str, _Action]] = MappingProxyType(
-    {"stop": _stop, "retry": _retry, "resume": _resume, "rerun": _rerun}
+    {"stop": _stop, "retry": _retry, "resume": _resume, "rerun": _rerun, "continue": _continue}
 )
 
 

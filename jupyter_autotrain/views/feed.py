@@ -8,6 +8,7 @@ from 0; each block names the row it begins with, so a view drops what it has and
  "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial), objective (the metric),
                 objective_label, trials, begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason,
+             started_from (the trial whose checkpoint it began with), parent (its number, where it is one of these),
              runs_on (backend and node; "" where all trials are at one)}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
  "warnings": [sentence, ...],                    all of them, nodes that do not answer first; where they have changed
@@ -34,7 +35,9 @@ from jupyter_autotrain.views.series import SeriesBlock, SeriesKey, blocks
 from jupyter_autotrain.views.summary import eta_s
 
 _WARNINGS: Final = 10
-_TRIAL_FIELDS: Final = ("number", "state", "params", "value", "attempt", "started_s", "ended_s", "reason")
+_TRIAL_FIELDS: Final = (
+    "number", "state", "params", "value", "attempt", "started_s", "ended_s", "reason", "started_from", "parent",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from jupyter_autotrain.views.series import sampled, with_nulls
 
 _TRIAL_FIELDS: Final = (
     "number", "state", "value", "params", "attempt", "created_s", "started_s", "ended_s", "reason", "gpus",
-    "backend", "nodes", "started_from",
+    "backend", "nodes", "started_from", "parent",
 )  # fmt: skip
 
 

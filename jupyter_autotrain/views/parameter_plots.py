@@ -23,32 +23,32 @@ HEIGHTS: Final = ("#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16
 def slices(experiment: Experiment, names: Sequence[str], metric: str | None) -> plots.Plot:
     """Plot an objective against parameters, one panel for each."""
     objective = experiment.objective_of(metric)
-    values = _finite(experiment.objective_values(objective))
+    values = finite(experiment.objective_values(objective))
     chosen = names or tuple(experiment.record.spec.search)
     width = plots.WIDTH / min(max(len(chosen), 2), plots.PER_ROW)
     parts: list[str] = []
     for place, name in enumerate(chosen):
-        across = _parameter(experiment, name)
+        across = places(experiment, name)
         pairs = [(across[trial], value) for trial, value in values.items() if trial in across]
-        axes = _axis_of(experiment, name, [pair[0] for pair in pairs]), axis(objective.label, [*values.values()] or [0])
+        axes = axis_of(experiment, name, [pair[0] for pair in pairs]), axis(objective.label, [*values.values()] or [0])
         row, column = divmod(place, plots.PER_ROW)
         panel = Panel(*axes, column * width, row * plots.HEIGHT, width, plots.HEIGHT)
         parts += [panel.frame(), *(panel.dot(*pair, svg.PALETTE[0]) for pair in pairs)]
     height = math.ceil(len(chosen) / plots.PER_ROW) * plots.HEIGHT
     title = f"{objective.label} of {count(len(values), 'trial')} against {', '.join(chosen)}"
     picture = svg.document(parts, width * min(len(chosen), plots.PER_ROW), height, title)
-    return plots.Plot(title, picture, _trial_rows(experiment, chosen, objective, values))
+    return plots.Plot(title, picture, trial_rows(experiment, chosen, objective, values))
 
 
 def contour(experiment: Experiment, x: str, y: str, metric: str | None) -> plots.Plot:
     """Plot an objective over two parameters, interpolated between the trials by their inverse squared distance."""
     objective = experiment.objective_of(metric)
-    values = _finite(experiment.objective_values(objective))
-    across = _parameter(experiment, x)
-    down = _parameter(experiment, y)
+    values = finite(experiment.objective_values(objective))
+    across = places(experiment, x)
+    down = places(experiment, y)
     trials = [trial for trial in values if trial in across and trial in down]
-    x_axis = _axis_of(experiment, x, [across[one] for one in trials])
-    y_axis = _axis_of(experiment, y, [down[one] for one in trials])
+    x_axis = axis_of(experiment, x, [across[one] for one in trials])
+    y_axis = axis_of(experiment, y, [down[one] for one in trials])
     panel = Panel(x_axis, y_axis, 0, 0, plots.WIDTH - 90, plots.HEIGHT + 60)
     known = [(x_axis.share(across[one]), y_axis.share(down[one]), values[one]) for one in trials]
     heights = [values[one] for one in trials] or [0.0]
@@ -60,7 +60,7 @@ def contour(experiment: Experiment, x: str, y: str, metric: str | None) -> plots
     title = f"{objective.label} over {x} and {y}, from {count(len(trials), 'trial')}"
     chosen = {one: values[one] for one in trials}
     picture = svg.document(parts, plots.WIDTH, plots.HEIGHT + 60, title)
-    return plots.Plot(title, picture, _trial_rows(experiment, (x, y), objective, chosen))
+    return plots.Plot(title, picture, trial_rows(experiment, (x, y), objective, chosen))
 
 
 def _cells(panel: Panel, known: Sequence[tuple[float, float, float]], low: float, high: float) -> list[str]:
@@ -99,11 +99,12 @@ def _scale(low: float, high: float) -> list[str]:
     return parts
 
 
-def _finite(values: dict[int, float]) -> dict[int, float]:
+def finite(values: dict[int, float]) -> dict[int, float]:
+    """Return the values that are numbers."""
     return {trial: value for trial, value in values.items() if math.isfinite(value)}
 
 
-def _parameter(experiment: Experiment, name: str) -> dict[int, float]:
+def places(experiment: Experiment, name: str) -> dict[int, float]:
     """Return where each trial lies on the axis of a parameter."""
     space = experiment.record.spec.search
     if name not in space:
@@ -120,11 +121,13 @@ def _parameter(experiment: Experiment, name: str) -> dict[int, float]:
     return found
 
 
-def _axis_of(experiment: Experiment, name: str, values: Sequence[float]) -> Axis:
+def axis_of(experiment: Experiment, name: str, values: Sequence[float]) -> Axis:
+    """Return the axis of a parameter, on which all values lie."""
     return axis(name, values or [1.0], experiment.record.spec.search[name])
 
 
-def _trial_rows(experiment: Experiment, names: Sequence[str], objective: Objective, values: dict[int, float]) -> Table:
+def trial_rows(experiment: Experiment, names: Sequence[str], objective: Objective, values: dict[int, float]) -> Table:
+    """Return the trials that have a value, the best first, with some of their parameters."""
     trials = [trial for trial in ranked(objective, experiment.store.trials(experiment.id)) if trial.number in values]
     rows = []
     for trial in trials[: plots.ROWS]:

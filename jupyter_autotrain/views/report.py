@@ -15,7 +15,7 @@ from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.table import Table
 from jupyter_autotrain.core.text_format import count, cut, duration, number, parameter
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.views import parameter_plots, plots
+from jupyter_autotrain.views import parameter_plots, plots, trial_plots
 from jupyter_autotrain.views.card_content import CardContent, without_paths
 from jupyter_autotrain.views.series import objective_first
 from jupyter_autotrain.views.summary import parameter_names
@@ -35,7 +35,9 @@ td:last-child{white-space:normal}pre{background:#8881;padding:10px;overflow-x:au
 
 
 def html(experiment: Experiment, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> str:
-    """Return the document: summary, curves, trials, importances, slices, Pareto front, header; each with its table.
+    """Return the document: summary, curves, trials, Pareto front, parameters, use of nodes, header.
+
+    Each plot has its table.
 
     Args:
         experiment: The experiment.
@@ -52,6 +54,7 @@ def html(experiment: Experiment, *, by: str | Sequence[str] = (), over: str | Se
         ("Trials", f'<div class="wide">{_trial_table(trials, content.objective).html()}</div>'),
         ("Pareto front", _made(partial(plots.pareto, experiment, None, None)) if record.spec.more_objectives else ""),
         ("Parameters", "".join(_searched(experiment))),
+        ("Use of nodes", _usage(experiment)),
         ("Header", f"<pre>{escape(record.spec.header)}</pre>" if record.spec.header else ""),
     ]
     body = "".join(f"<section><h2>{title}</h2>{part}</section>" for title, part in sections if part)
@@ -79,7 +82,10 @@ def _searched(experiment: Experiment) -> list[str]:
     names = [*spec.search][:_MOST_PARAMETERS]
     if spec.objective is None or not names:
         return []
-    made: list[Callable[[], plots.Plot]] = [partial(parameter_plots.slices, experiment, names, None)]
+    made: list[Callable[[], plots.Plot]] = [
+        partial(trial_plots.parallel, experiment, names, None),
+        partial(parameter_plots.slices, experiment, names, None),
+    ]
     if len(names) > 1:
         made.insert(0, partial(plots.importances, experiment, None, "ped_anova"))
         if experiment.record.ended <= _MOST_FOR_FANOVA:
@@ -93,6 +99,13 @@ def _contour(experiment: Experiment) -> plots.Plot:
     return parameter_plots.contour(experiment, first, second, None)
 
 
+def _usage(experiment: Experiment) -> str:
+    try:
+        return trial_plots.usage(experiment).html()
+    except AutotrainError:  # all trials were too short to be watched
+        return ""
+
+
 def _made(plot: Callable[[], plots.Plot]) -> str:
     """Return a plot, or the reason why it cannot be made."""
     try:
@@ -103,7 +116,7 @@ def _made(plot: Callable[[], plots.Plot]) -> str:
 
 def _trial_table(trials: Sequence[TrialRecord], value: str) -> Table:
     names = parameter_names(trials)
-    heads = ["trial", "state", value or "value", *names, "started", "took", "reason"]
+    heads = ["trial", "state", value or "value", *names, "from", "started", "took", "reason"]
     rows = []
     for trial in trials[:_TRIALS]:
         took_s = trial.took_s()
@@ -112,6 +125,7 @@ def _trial_table(trials: Sequence[TrialRecord], value: str) -> Table:
         took = "" if took_s is None else duration(took_s)
         shown = "" if trial.value is None else number(trial.value)
         reason = cut(without_paths(trial.reason), 120)
-        rows.append([str(trial.number), str(trial.state), shown, *params, started, took, reason])
+        begun = [trial.started_from, started, took]
+        rows.append([str(trial.number), str(trial.state), shown, *params, *begun, reason])
     left = len(trials) - len(rows)
     return Table(heads, rows, more=f"and {count(left, 'more trial')}" if left else "")

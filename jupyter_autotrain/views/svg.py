@@ -44,6 +44,8 @@ class _PlotArea:
     height: float
     x: tuple[float, float]
     y: tuple[float, float]
+    ends: tuple[float, float]
+    """The first and the last step that there is."""
 
     def lines(self, curve: PlotCurve) -> list[list[str]]:
         """Return the points of each line between two gaps."""
@@ -74,15 +76,20 @@ def dash_of(trial: int) -> str:
     return DASHES[(trial - 1) // len(PALETTE) % len(DASHES)]
 
 
-def chart(title: str, curves: Sequence[PlotCurve], x: float, width: float, height: float) -> str:
-    """Return one panel of an SVG as a group moved to `x`; curves later in the list lie on top."""
+def chart(
+    title: str, curves: Sequence[PlotCurve], x: float, width: float, height: float, label: str = "step {}"
+) -> str:
+    """Return one panel of an SVG as a group moved to `x`; curves later in the list lie on top.
+
+    `label` is the text at the first place of the x axis.
+    """
     shown = [curve for curve in curves if any(map(math.isfinite, curve.values.tolist()))]
     head = f'<g transform="translate({x:g} 0)"><text x="{_LEFT:g}" y="14" font-weight="600">{escape(cut(title, 40))}'
     if not shown:
         empty = f'<text x="{_LEFT:g}" y="{height / 2:g}" opacity=".6">no value yet</text>'
         return f"{head}</text>{empty}</g>"
     area = _plot_area(shown, width, height)
-    return f"{head}</text>{_axes(area)}{''.join(_lines(area, curve) for curve in shown)}</g>"
+    return f"{head}</text>{_axes(area, label)}{''.join(_lines(area, curve) for curve in shown)}</g>"
 
 
 def document(panels: Sequence[str], width: float, height: float, label: str) -> str:
@@ -104,17 +111,20 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
 
 
 def _plot_area(curves: Sequence[PlotCurve], width: float, height: float) -> _PlotArea:
-    x = _range([curve.steps for curve in curves], 0.0)
-    y = _range([curve.values for curve in curves], 0.06)
-    return _PlotArea(_LEFT, _TOP, width - _LEFT - _RIGHT, height - _TOP - _BOTTOM, x, y)
+    ends = _ends([curve.steps for curve in curves])
+    y = _range(*_ends([curve.values for curve in curves]), 0.06)
+    size = width - _LEFT - _RIGHT, height - _TOP - _BOTTOM
+    return _PlotArea(_LEFT, _TOP, *size, _range(*ends, 0.0), y, ends)
 
 
-def _range(columns: Sequence[Floats], margin: float) -> tuple[float, float]:
+def _ends(columns: Sequence[Floats]) -> tuple[float, float]:
     import numpy as np  # noqa: PLC0415 - slow, and %load_ext does without
 
     joined = np.concatenate(columns)
-    low = _bounded(float(np.nanmin(joined)))
-    high = _bounded(float(np.nanmax(joined)))
+    return _bounded(float(np.nanmin(joined))), _bounded(float(np.nanmax(joined)))
+
+
+def _range(low: float, high: float, margin: float) -> tuple[float, float]:
     if high - low <= max(abs(high) * 1e-9, _SMALLEST):
         pad = abs(high) * 0.1 if abs(high) > 10 * _SMALLEST else 1.0
         return low - pad, high + pad
@@ -125,7 +135,7 @@ def _bounded(value: float) -> float:
     return min(max(value, -_LARGEST), _LARGEST)
 
 
-def _axes(area: _PlotArea) -> str:
+def _axes(area: _PlotArea, label: str) -> str:
     right = area.left + area.width
     bottom = area.top + area.height
     parts = []
@@ -135,9 +145,12 @@ def _axes(area: _PlotArea) -> str:
             f'<path d="M{area.left:g} {y:.1f}H{right:g}" stroke="{INK}" opacity=".25"/>'
             f'<text x="{area.left - 6:g}" y="{y + 3.5:.1f}" text-anchor="end">{number(value)}</text>'
         )
-    for value, anchor, x, unit in ((area.x[0], "start", area.left, "step "), (area.x[1], "end", right, "")):
-        label = unit + (f"{value:.0f}" if abs(value) < 1e6 else number(value))
-        parts.append(f'<text x="{x:g}" y="{bottom + 15:g}" text-anchor="{anchor}">{label}</text>')
+    first, last = area.ends
+    middle = area.left + area.width / 2
+    marks = [(first, "start", area.left, label), (last, "end", right, "{}")]
+    for value, anchor, x, text in marks if first < last else [(first, "middle", middle, label)]:
+        place = f"{value:.0f}" if abs(value) < 1e6 else number(value)
+        parts.append(f'<text x="{x:g}" y="{bottom + 15:g}" text-anchor="{anchor}">{text.format(place)}</text>')
     return "".join(parts)
 
 

@@ -1,6 +1,7 @@
 """The live view: an anywidget that shows one experiment from the store.
 
-From the front end: `attach` (seq: its newest frame), `picture` (trial, attempt, name), `stop` (trials: null for all);
+From the front end: `attach` (seq: its newest frame), `picture` (trial, attempt, name), `stop` (trials: null for all),
+`continue` (trial, params: a new trial from its checkpoint, with these changed);
 about a log (trial, attempt: 0 for the present one, stream, rank): `log` to follow it, `search` (query, match: its
 number), `download`. To the front end: `frame` (see `views.feed`), `picture` (with its bytes), `receipt` (text, trials);
 about a log: `log` (text, left_out: what is before the text), `found` (see `views.log_search`), `file` (name, with its
@@ -94,6 +95,8 @@ class LiveView(anywidget.AnyWidget):
         if kind == "stop":
             trials = _numbers(content.get("trials"))
             threading.Thread(target=self._stop, args=(trials,), name="autotrain-stop", daemon=True).start()
+        elif kind == "continue":
+            threading.Thread(target=self._continue, args=(content,), name="autotrain-continue", daemon=True).start()
         elif kind == "log":
             self._follow_log(content)
         elif kind in {"search", "download"}:
@@ -132,6 +135,18 @@ class LiveView(anywidget.AnyWidget):
         except AutotrainError as error:
             text = str(error)
         self._send_message({"kind": "receipt", "text": text, "trials": trials}, [])
+
+    def _continue(self, content: Mapping[str, Any]) -> None:
+        trial = content.get("trial")
+        params = content.get("params")
+        if not isinstance(trial, int) or not isinstance(params, dict):
+            return
+        text = ""
+        try:
+            self._experiment.continue_from([trial], params)
+        except AutotrainError as error:
+            text = str(error)
+        self._send_message({"kind": "receipt", "text": text, "trials": []}, [])
 
 
 def _numbers(trials: object) -> list[int] | None:

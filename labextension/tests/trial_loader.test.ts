@@ -13,6 +13,8 @@ const WAITS: Omit<TrialRow, 'number' | 'state'> = {
   gpus: [],
   backend: '',
   nodes: [],
+  started_from: '',
+  parent: null,
   blocked_by: '',
 };
 

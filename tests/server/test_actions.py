@@ -114,6 +114,10 @@ def test_a_trial_that_resumes_from_its_checkpoint_goes_on_with_its_curve_its_val
     assert joined["values"] == [1 / (step + 1) for step in joined["steps"]]
     assert server.get(path)["best"] == {"trial": 1, "value": 1.0}
     assert {row["attempt"] for row in experiment.metrics()} == {1, 2}
+    assert problem_of(act(server, experiment, "continue"))["status"] == 409
+    assert answered(server, act(server, experiment, "continue", trials=[1])) == {"trials": [2]}
+    cloned = server.get(f"{path}/trials")["trials"][1]
+    assert (cloned["started_from"], cloned["parent"]) == ("trial 1", 1)
     begins = [server.get(f"{path}/trials/1/log", attempt=attempt, begin_bytes=0)["text"][:7] for attempt in (1, 2)]
     assert (begins[0], begins[1] == begins[0]) == ("step 0\n", False)
 

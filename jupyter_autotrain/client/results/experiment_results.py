@@ -77,6 +77,14 @@ class ExperimentResults(ExperimentFrames):
         """Return a plot of an objective over two parameters: its height between the trials is interpolated."""
         return table.plot("parameter_plots:contour", self, x, y, metric)
 
+    def plot_parallel(self, *names: str, metric: str | None = None) -> object:
+        """Return a plot of trials as lines over parallel axes: parameters, by default all, and the objective."""
+        return table.plot("trial_plots:parallel", self, names, metric)
+
+    def plot_usage(self, *trials: int) -> object:
+        """Return a plot of what trials use of their nodes, by default the best: CPU, memory and GPUs over time."""
+        return table.plot("trial_plots:usage", self, trials)
+
     def report(self, file: str | Path, *, by: str | Sequence[str] = (), over: str | Sequence[str] = ()) -> Path:
         """Write all results as one HTML file that needs neither a server nor a network; give its path.
 

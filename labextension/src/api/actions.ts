@@ -1,5 +1,6 @@
 /** Operations that change experiments: the server keeps each durably before it answers. */
 
+import type { Json } from '../../widgets/lib/frames';
 import { request } from './request';
 
 export type Action = 'stop' | 'retry' | 'resume' | 'rerun' | 'delete';
@@ -25,6 +26,17 @@ export async function act(id: string, action: Action, trials?: number[]): Promis
   if (action === 'delete') return (await request(path, { method: 'DELETE' })) as Kept;
   const body = trials ? { action, trials } : { action };
   return (await request(`${path}/actions`, { method: 'POST', body })) as Kept;
+}
+
+/** Add a trial that goes on from the checkpoint of this one; throws what the manager says is wrong. */
+export async function continueFrom(id: string, trial: number, params: Record<string, Json>): Promise<void> {
+  const body = { action: 'continue', trials: [trial], params };
+  const kept = (await request(`experiments/${encodeURIComponent(id)}/actions`, {
+    method: 'POST',
+    body,
+  })) as Kept;
+  const wrong = kept.request === undefined ? '' : await answerOf(kept.request);
+  if (wrong) throw new Error(wrong);
 }
 
 /**

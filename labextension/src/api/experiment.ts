@@ -49,6 +49,8 @@ export interface TrialRow {
   gpus: string[];
   backend: string;
   nodes: string[];
+  started_from: string;
+  parent: number | null;
   /** Why it waits; "" where it does not. */
   blocked_by: string;
 }

@@ -66,7 +66,7 @@ export class Run {
   asTrial(): Trial {
     const { number, details } = this;
     const state = details?.state ?? 'WAITING';
-    return this.trial ? { ...this.trial, number, runs_on: '' } : { ...NO_TRIAL, number, state };
+    return { ...NO_TRIAL, state, ...this.trial, number, runs_on: '' };
   }
 
   /** The parameters of its trial, nested ones by path. */

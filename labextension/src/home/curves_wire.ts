@@ -39,6 +39,8 @@ export const NO_TRIAL: Omit<Trial, 'number' | 'state'> = {
   started_s: null,
   ended_s: null,
   reason: '',
+  started_from: '',
+  parent: null,
   runs_on: '',
 };
 

@@ -40,6 +40,8 @@ export function trialOf(row: TrialRow): Trial {
     started_s: row.started_s,
     ended_s: row.ended_s,
     reason: row.reason || row.blocked_by,
+    started_from: row.started_from,
+    parent: row.parent,
     runs_on: placeOf(row),
   };
 }

@@ -4,8 +4,9 @@ import { Signal } from '@lumino/signaling';
 import type { ISignal } from '@lumino/signaling';
 import type { IDisposable } from '@lumino/disposable';
 import { downloadFrom } from '../../widgets/lib/download';
-import type { LogChoice } from '../../widgets/lib/frames';
+import type { Json, LogChoice } from '../../widgets/lib/frames';
 import type { Message, Session, Wire } from '../../widgets/lib/session';
+import { continueFrom } from '../api/actions';
 import * as api from '../api/experiment';
 import type { ExperimentDetails, TrialRow } from '../api/experiment';
 import { isGone, Refusal } from '../api/request';
@@ -33,7 +34,8 @@ type Asked =
   | ({ kind: 'log' | 'download' } & LogChoice)
   | ({ kind: 'search'; query: string; match: number } & LogChoice)
   | { kind: 'picture'; trial: number; attempt: number; name: string }
-  | { kind: 'stop'; trials: number[] | null };
+  | { kind: 'stop'; trials: number[] | null }
+  | { kind: 'continue'; trial: number; params: Record<string, Json> };
 
 export class RestWire implements Wire, IDisposable {
   readonly confirmsStop = true;
@@ -151,7 +153,8 @@ export class RestWire implements Wire, IDisposable {
     else if (asked.kind === 'search') void this.#guarded(() => this.#search(asked));
     else if (asked.kind === 'download') downloadFrom(api.logFileUrl(this.id, choiceOf(asked)));
     else if (asked.kind === 'picture') void this.#guarded(() => this.#loadPicture(asked));
-    else if (asked.kind === 'stop') void this.#stop(asked.trials);
+    else if (asked.kind === 'stop') void this.#told(asked.trials, this.options.stop(asked.trials));
+    else if (asked.kind === 'continue') void this.#told([], continueFrom(this.id, asked.trial, asked.params));
   }
 
   #take(message: ChangeMessage): void {
@@ -223,10 +226,11 @@ export class RestWire implements Wire, IDisposable {
     this.#emit({ kind: 'found', ...choice, query, ...found });
   }
 
-  async #stop(trials: number[] | null): Promise<void> {
+  /** Tell the session once what it asked for is kept, or what is wrong. */
+  async #told(trials: number[] | null, kept: Promise<unknown>): Promise<void> {
     let text = '';
     try {
-      await this.options.stop(trials);
+      await kept;
     } catch (error) {
       text = error instanceof Error ? error.message : String(error);
     }

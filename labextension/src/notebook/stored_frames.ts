@@ -60,6 +60,8 @@ function trialsOf(run: StoredRun): Trial[] {
     started_s: run.begun_s,
     ended_s: null,
     reason: '',
+    started_from: '',
+    parent: null,
     runs_on: '',
   }));
 }

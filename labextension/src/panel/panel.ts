@@ -10,6 +10,7 @@ import { drawLoop } from '../../widgets/lib/draw_loop';
 import type { Part } from '../../widgets/lib/draw_loop';
 import { Header } from '../../widgets/lib/header';
 import { PicturePanel } from '../../widgets/lib/images';
+import { Lineage } from '../../widgets/lib/lineage';
 import { LogPanel } from '../../widgets/lib/log';
 import { ChartPanel } from '../../widgets/lib/panel';
 import { Session } from '../../widgets/lib/session';
@@ -131,6 +132,7 @@ export class ExperimentPanel extends Widget {
       new Warnings(session),
       this.#charts,
       new TrialsTable(session),
+      new Lineage(session),
       new PicturePanel(session),
       new LogPanel(session),
     ];

@@ -47,6 +47,7 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
     ...(objective ? [objectiveColumn(session, objective)] : []),
     ...metrics,
     ...parameters,
+    ...(trials.some((trial) => trial.started_from) ? [sourceColumn(session)] : []),
     timeColumn(session),
     ...(trials.some(({ runs_on }) => runs_on) ? [placementColumn(session)] : []),
     reasonColumn(trials.some((trial) => trial.reason !== '') ? trans.__('Reason') : ''),
@@ -142,6 +143,15 @@ function placementColumn({ trans }: Session): Column {
     title: trans.__('Place and node'),
     value: ({ runs_on }) => runs_on,
     text: ({ runs_on }) => runs_on,
+  };
+}
+
+function sourceColumn({ trans }: Session): Column {
+  return {
+    ...fixed('source', 'right', trans.__('From')),
+    title: trans.__('The trial whose checkpoint it began with'),
+    value: ({ parent, started_from }) => parent ?? started_from,
+    text: ({ parent, started_from }) => (parent === null ? started_from : `#${parent}`),
   };
 }
 

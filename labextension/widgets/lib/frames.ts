@@ -34,6 +34,10 @@ export interface Trial {
   started_s: number | null;
   ended_s: number | null;
   reason: string;
+  /** The trial whose checkpoint it began with, such as `digits#3`; "" where it began anew. */
+  started_from: string;
+  /** The number of that trial, where it is one of these. */
+  parent: number | null;
   /** Backend and node; "" where all trials are at one. */
   runs_on: string;
 }

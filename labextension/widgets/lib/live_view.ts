@@ -6,6 +6,7 @@ import { fold } from './fold';
 import { Header } from './header';
 import { PicturePanel } from './images';
 import { keepKeys } from './keys';
+import { Lineage } from './lineage';
 import { LogPanel } from './log';
 import { ChartPanel } from './panel';
 import type { Session } from './session';
@@ -23,6 +24,7 @@ export function liveView(session: Session, el: HTMLElement, folded: boolean): ()
     new Warnings(session),
     charts,
     new TrialsTable(session),
+    new Lineage(session),
     new PicturePanel(session),
     new LogPanel(session),
     status,

@@ -1,5 +1,6 @@
 /** The cells of one row of the trials table, made once and touched only where something changed. */
 
+import { askForClone } from './clone_dialog';
 import type { Column } from './columns';
 import { h, setAttribute, setText } from './dom';
 import { ACTIVE } from './frames';
@@ -122,13 +123,21 @@ function fillActions(
     pressStop(session, trial.number);
   });
   setAttribute(stop, 'title', stopLabel);
-  cell.replaceChildren(...(asking ? [question(session, trial.number)] : []), ...(active ? [stop] : []), pin);
+  const cloneLabel = trans.__('Clone trial %1 with changes', trial.number);
+  const clone = iconButton('clone', cloneLabel, 'at-clone', () => {
+    const view = cell.closest('.autotrain');
+    const now = session.trials.get(trial.number) ?? trial;
+    if (view) askForClone(session, now, view);
+  });
+  setAttribute(clone, 'title', cloneLabel);
+  const buttons = active ? [stop, clone, pin] : [clone, pin];
+  cell.replaceChildren(...(asking ? [question(session, trial.number)] : []), ...buttons);
   if (asking) focusQuestion(cell);
   else if (focused) (active ? stop : pin).focus();
 }
 
 function iconButton(
-  name: 'pin' | 'stop',
+  name: 'clone' | 'pin' | 'stop',
   label: string,
   kind: string,
   onclick: () => void,

@@ -6,6 +6,7 @@ import type {
   Columns,
   Experiment,
   Frame,
+  Json,
   LogFile,
   LogMatch,
   LogTail,
@@ -157,6 +158,11 @@ export class Session {
     else this.ending.add(target);
     this.wire.send({ kind: 'stop', trials: target === 'all' ? null : [target] });
     this.#tell();
+  }
+
+  /** Add a trial that goes on from the checkpoint of this one, with these parameters changed. */
+  clone(trial: number, params: Record<string, Json>): void {
+    this.wire.send({ kind: 'continue', trial, params });
   }
 
   /** The kernel's clock: browsers on other machines may be off. */

@@ -6,7 +6,7 @@ import { NODE, arrange, closedAtFirst, moves } from './layout';
 import { cut, edgeLines, face, legend, dataTable } from './reading';
 import { Section } from './section';
 import type { Session } from './session';
-import { s } from './svg';
+import { s } from '../lib/svg';
 import type { GraphEdge, View } from './view';
 import { flopsText, memoryText } from './format';
 

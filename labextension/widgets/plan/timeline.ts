@@ -4,7 +4,7 @@ import { h } from '../lib/dom';
 import type { Translator } from '../lib/translator';
 import { Section, table } from './section';
 import type { Session } from './session';
-import { s } from './svg';
+import { s } from '../lib/svg';
 import type { Segment, View } from './view';
 import { percent, seconds } from './format';
 
