@@ -6,7 +6,7 @@ Names that need the header and the capture are imported from their modules, so t
 from __future__ import annotations
 
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.experiment_changes import StopReceipt
 from jupyter_autotrain.client.lookup import attach, default_home, experiment_names, experiments
-from jupyter_autotrain.client.stop_receipt import StopReceipt
 
 __all__ = ["Experiment", "StopReceipt", "attach", "default_home", "experiment_names", "experiments"]

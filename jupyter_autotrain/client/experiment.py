@@ -13,11 +13,10 @@ from jupyter_autotrain.agent.states import ExperimentState
 from jupyter_autotrain.agent.terminal import printable
 from jupyter_autotrain.backends import trial_content
 from jupyter_autotrain.client import leftovers
-from jupyter_autotrain.client.experiment_changes import ExperimentChanges
+from jupyter_autotrain.client.experiment_changes import ExperimentChanges, StopReceipt
 from jupyter_autotrain.client.manager_client import ManagerGuard
 from jupyter_autotrain.client.orphans import discard
 from jupyter_autotrain.client.results.experiment_results import ExperimentResults
-from jupyter_autotrain.client.stop_receipt import StopReceipt
 from jupyter_autotrain.client.waiting import Patience, wait_until
 from jupyter_autotrain.core import table
 from jupyter_autotrain.core.home import Home

@@ -18,7 +18,7 @@ from jupyter_autotrain.agent.service import cancelling
 from jupyter_autotrain.agent.trial import status as statuses
 from jupyter_autotrain.agent.trial import trial_lock
 from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt
-from jupyter_autotrain.client.stop_receipt import StopReceipt
+from jupyter_autotrain.client.experiment_changes import StopReceipt
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.errors import AutotrainError, DamagedRowError

@@ -13,7 +13,7 @@ from pathlib import Path
 from jupyter_autotrain.header import project_files, project_trust
 from jupyter_autotrain.header.aliases import SECTIONS, canonical
 from jupyter_autotrain.header.document import NULLS, Document, Fault, KeyPath, PlainScalar, SourceLocation, shown
-from jupyter_autotrain.header.nni_file import is_nni, read_nni_file
+from jupyter_autotrain.header.nni.experiment_file import is_nni, read_nni_file
 from jupyter_autotrain.header.profiles import DEFINITIONS, USER_FILE, Definition, Profiles, defined_in
 from jupyter_autotrain.header.project_files import FILE_NAME
 from jupyter_autotrain.header.schema import Header

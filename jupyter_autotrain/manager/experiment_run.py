@@ -17,9 +17,9 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSource, TrialSpec
 from jupyter_autotrain.core.text_format import count
 from jupyter_autotrain.core.tuner import Tuner
-from jupyter_autotrain.manager import hook_runner
 from jupyter_autotrain.manager.attempts import GRACE_S, Attempt, AttemptHistory, Silence
 from jupyter_autotrain.manager.context import ManagerContext, PublishedReasons
+from jupyter_autotrain.manager.hooks import runner as hook_runner
 from jupyter_autotrain.manager.jobs.metrics_stream import Frames
 from jupyter_autotrain.manager.objectives import EarlyStopping, ObjectiveCheck
 from jupyter_autotrain.store.decisions import DecisionKind

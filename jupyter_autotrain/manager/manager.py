@@ -19,14 +19,15 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import STANDARD
 from jupyter_autotrain.core.text_format import count
-from jupyter_autotrain.manager import hook_runner, reasons, session_gpus
+from jupyter_autotrain.manager import reasons, session_gpus
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.backend_pool import BackendPool
 from jupyter_autotrain.manager.context import ManagerContext, SecretValues, Threads
 from jupyter_autotrain.manager.event_handler import EventHandler
 from jupyter_autotrain.manager.experiment_run import ExperimentRun, isolated
 from jupyter_autotrain.manager.federated.trainings import FederatedTrainings
-from jupyter_autotrain.manager.hook_runner import HookRunner
+from jupyter_autotrain.manager.hooks import runner as hook_runner
+from jupyter_autotrain.manager.hooks.runner import HookRunner
 from jupyter_autotrain.manager.jobs.events import EventQueue
 from jupyter_autotrain.manager.jobs.watcher import JobWatcher
 from jupyter_autotrain.manager.queue.turns import Claim, in_turn

@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from jupyter_autotrain.agent.json import JsonValue, from_json, to_json
-from jupyter_autotrain.agent.states import ACTIVE_STATES, LEGAL_TRANSITIONS, TrialState
+from jupyter_autotrain.agent.json import JsonValue, from_json
+from jupyter_autotrain.agent.states import ACTIVE_STATES, TrialState
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.hooks import Delivery
 from jupyter_autotrain.core.objective import Objective, best_of
 from jupyter_autotrain.core.records import StateChange, TrialRecord
-from jupyter_autotrain.core.spec import ExperimentSpec, NodePlacement, Placement, TrialSource
-from jupyter_autotrain.errors import StoreError
+from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSource
 from jupyter_autotrain.store.experiments import set_spec
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 from jupyter_autotrain.store.requests import add_deliveries
 from jupyter_autotrain.store.row_files import keep_experiment, keep_trial
+from jupyter_autotrain.store.trial_rows import (
+    COLUMNS,
+    check_legal,
+    columns_of_place,
+    columns_of_state,
+    insert_state_change,
+    insert_trial,
+    trial_of,
+    trial_of_row,
+    update_trial,
+)
 
 Clone: TypeAlias = tuple[Mapping[str, JsonValue], TrialSource]
 """The parameters of a new trial, and the trial that it goes on from."""
@@ -52,19 +61,15 @@ def _state_change(experiment_id: str, row: tuple[Any, ...]) -> StateChange:
         return StateChange(change_id, experiment_id, number, attempt, TrialState(state), time_s, reason, placement)
 
 
-_COLUMNS = (
-    "number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, placement, backend, source"
-)
-_NOWHERE: Final = {"ref": None, "placement": "[]", "backend": ""}
-_PAGE = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ? OFFSET ?"  # noqa: S608 - own text
+_PAGE = f"SELECT {COLUMNS} FROM trials WHERE experiment = ? ORDER BY number LIMIT ? OFFSET ?"  # noqa: S608 - own text
 _EXTREMES = """
 SELECT number, value FROM trials WHERE experiment = :key AND value IN (
   (SELECT min(value) FROM trials WHERE experiment = :key), (SELECT max(value) FROM trials WHERE experiment = :key)
 )
 """
-_FIRST = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND state = ? ORDER BY number LIMIT 1"  # noqa: S608 - as above
+_FIRST = f"SELECT {COLUMNS} FROM trials WHERE experiment = ? AND state = ? ORDER BY number LIMIT 1"  # noqa: S608 - as above
 _SINCE = f"""
-SELECT {_COLUMNS} FROM trials WHERE experiment = :key AND (
+SELECT {COLUMNS} FROM trials WHERE experiment = :key AND (
   state IN ({", ".join(f"'{state}'" for state in sorted(ACTIVE_STATES))})
   OR number IN (SELECT number FROM moves WHERE experiment = :key AND id > :change)
 ) ORDER BY number
@@ -101,9 +106,9 @@ class TrialTable(StoreMixin):
         """
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
-            _add_trial(connection, key, (number, params, now_s), source)
+            insert_trial(connection, key, (number, params, now_s), source)
             keep_trial(connection, self._home, key, number)
-            return _trial(connection, experiment_id, key, number)
+            return trial_of(connection, experiment_id, key, number)
 
     def add_clones(
         self, experiment_id: str, spec: ExperimentSpec, clones: Sequence[Clone], now_s: float
@@ -124,9 +129,9 @@ class TrialTable(StoreMixin):
             keep_experiment(connection, self._home, key)
             numbers = range(last + 1, last + 1 + len(clones))
             for number, (params, source) in zip(numbers, clones, strict=True):
-                _add_trial(connection, key, (number, params, now_s), source)
+                insert_trial(connection, key, (number, params, now_s), source)
                 keep_trial(connection, self._home, key, number)
-            return [_trial(connection, experiment_id, key, number) for number in numbers]
+            return [trial_of(connection, experiment_id, key, number) for number in numbers]
 
     def change_state(  # noqa: PLR0913 - one keyword per thing that may change together with the state
         self,
@@ -163,17 +168,18 @@ class TrialTable(StoreMixin):
         """
         with self._database.write() as connection:
             key, reason = key_of(connection, experiment_id), plain(reason)
-            trial = _trial(connection, experiment_id, key, number)
-            _check_legal(trial, state)
+            trial = trial_of(connection, experiment_id, key, number)
+            check_legal(trial, state)
             begins = trial.state.is_final
             attempt = attempt if attempt is not None else trial.attempt + begins
-            _update(connection, key, number, _columns_of_state(state, at_s or now_s, begins=begins))
-            _update(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
-            _update(connection, key, number, _columns(ref, None if state is TrialState.WAITING else placement))
-            _add_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
+            update_trial(connection, key, number, columns_of_state(state, at_s or now_s, begins=begins))
+            update_trial(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
+            where = None if state is TrialState.WAITING else placement
+            update_trial(connection, key, number, columns_of_place(ref, where))
+            insert_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
             keep_trial(connection, self._home, key, number, sync=state is TrialState.PREPARING)
-            return _trial(connection, experiment_id, key, number)
+            return trial_of(connection, experiment_id, key, number)
 
     def annotate(
         self,
@@ -186,7 +192,7 @@ class TrialTable(StoreMixin):
         """Note something about a trial that stays in its state; None keeps what is there."""
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
-            _update(connection, key, number, _columns(ref, placement))
+            update_trial(connection, key, number, columns_of_place(ref, placement))
             keep_trial(connection, self._home, key, number)
 
     def trials(self, experiment_id: str, *, offset: int = 0, limit: int | None = None) -> list[TrialRecord]:
@@ -195,13 +201,13 @@ class TrialTable(StoreMixin):
             key = key_of(connection, experiment_id)
             asked = (key, -1 if limit is None else limit, offset)
             rows = connection.execute(_PAGE, asked)
-            return [_record(experiment_id, row) for row in rows]
+            return [trial_of_row(experiment_id, row) for row in rows]
 
     def trials_since(self, experiment_id: str, change_id: int) -> list[TrialRecord]:
         """Get the trials that can have changed since that state change, by number: they have a newer one, or go on."""
         with self._database.read() as connection:
             rows = connection.execute(_SINCE, {"key": key_of(connection, experiment_id), "change": change_id})
-            return [_record(experiment_id, row) for row in rows]
+            return [trial_of_row(experiment_id, row) for row in rows]
 
     def best_trial(self, experiment_id: str, objective: Objective | None) -> TrialRecord | None:
         """Return `core.objective.best_of` all its trials, without reading them all: it is at an extreme value."""
@@ -212,13 +218,13 @@ class TrialTable(StoreMixin):
             values = map(_TrialValue._make, connection.execute(_EXTREMES, {"key": key}))
             with undamaged(f"a value of experiment {experiment_id}"):
                 best = best_of(objective, values)
-            return None if best is None else _trial(connection, experiment_id, key, best.number)
+            return None if best is None else trial_of(connection, experiment_id, key, best.number)
 
     def first_trial(self, experiment_id: str, state: TrialState) -> TrialRecord | None:
         """Return the trial with the lowest number that is in a state."""
         with self._database.read() as connection:
             row = connection.execute(_FIRST, (key_of(connection, experiment_id), state)).fetchone()
-            return None if row is None else _record(experiment_id, row)
+            return None if row is None else trial_of_row(experiment_id, row)
 
     def trial(self, experiment_id: str, number: int) -> TrialRecord:
         """One trial.
@@ -227,113 +233,4 @@ class TrialTable(StoreMixin):
             StoreError: There is no such trial.
         """
         with self._database.read() as connection:
-            return _trial(connection, experiment_id, key_of(connection, experiment_id), number)
-
-
-def _add_trial(
-    connection: sqlite3.Connection,
-    key: int,
-    trial: tuple[int, Mapping[str, JsonValue], float],
-    source: TrialSource | None,
-) -> None:
-    number, params, now_s = trial
-    connection.execute(
-        "INSERT INTO trials (experiment, number, state, params, created_s, source) VALUES (?, ?, ?, ?, ?, ?)",
-        (
-            key,
-            number,
-            TrialState.WAITING,
-            json.dumps(to_json(params)),
-            now_s,
-            None if source is None else json.dumps(to_json(source)),
-        ),
-    )
-    _add_state_change(connection, key, (number, 1, TrialState.WAITING, now_s, ""))
-
-
-def _check_legal(trial: TrialRecord, state: TrialState) -> None:
-    allowed = LEGAL_TRANSITIONS[trial.state]
-    if state not in allowed:
-        raise StoreError(
-            f"Trial {trial.number} cannot change from {trial.state} to {state}.",
-            f"From {trial.state} it may go to: {', '.join(sorted(allowed)) or 'nowhere'}.",
-            "Read the trial again: its state may have changed in between.",
-        )
-
-
-def _columns_of_state(state: TrialState, now_s: float, *, begins: bool) -> dict[str, Any]:
-    if begins:
-        return {"started_s": None, "ended_s": None, "value_count": 0, **_NOWHERE}  # the value stays as the curve does
-    if state is TrialState.WAITING:
-        return _NOWHERE
-    if state is TrialState.RUNNING:
-        return {"started_s": now_s}
-    return {"ended_s": now_s} if state.is_final else {}
-
-
-def _columns(ref: JobRef | None, placement: Placement | None) -> dict[str, Any]:
-    columns = {
-        "ref": None if ref is None else json.dumps(to_json(ref)),
-        "placement": None if placement is None else json.dumps(to_json(placement.nodes)),
-        "backend": None if placement is None else placement.backend,
-    }
-    return {column: mark for column, mark in columns.items() if mark is not None}
-
-
-def _update(connection: sqlite3.Connection, key: int, number: int, values: Mapping[str, Any]) -> None:
-    if values:
-        columns = ", ".join(f"{column} = ?" for column in values)
-        query = f"UPDATE trials SET {columns} WHERE experiment = ? AND number = ?"  # noqa: S608 - own column names
-        connection.execute(query, (*values.values(), key, number))
-
-
-def _add_state_change(
-    connection: sqlite3.Connection,
-    key: int,
-    change: tuple[int, int, TrialState, float, str],
-    placement: Placement | None = None,
-) -> None:
-    query = (
-        "INSERT INTO moves (experiment, number, attempt, state, time_s, reason, placement) VALUES (?, ?, ?, ?, ?, ?, ?)"
-    )
-    text = None if placement is None else json.dumps(to_json(placement))
-    connection.execute(query, (key, *change, text))
-
-
-def _trial(connection: sqlite3.Connection, experiment_id: str, key: int, number: int) -> TrialRecord:
-    query = f"SELECT {_COLUMNS} FROM trials WHERE experiment = ? AND number = ?"  # noqa: S608 - own text
-    row = connection.execute(query, (key, number)).fetchone()
-    if row is None:
-        last = connection.execute("SELECT max(number) FROM trials WHERE experiment = ?", (key,)).fetchone()[0]
-        raise StoreError(
-            f"There is no trial {number}.",
-            f"The experiment has trials 1 to {last}." if last else "The experiment has no trial yet.",
-            "Choose one of the numbers in the trials table.",
-        )
-    return _record(experiment_id, row)
-
-
-def _record(experiment_id: str, row: tuple[Any, ...]) -> TrialRecord:
-    number, state, params, reason, attempt, value, created_s, started_s, ended_s, ref, nodes, backend, source = row
-    with undamaged(f"trial {number} of experiment {experiment_id}"):
-        check_types(
-            (reason, str),
-            (backend, str),
-            (attempt, int),
-            *((number_, float | int | None) for number_ in (value, created_s, started_s, ended_s)),
-        )
-        return TrialRecord(
-            experiment_id=experiment_id,
-            number=number,
-            state=TrialState(state),
-            params=json.loads(params),
-            reason=reason,
-            attempt=attempt,
-            value=value,
-            created_s=created_s,
-            started_s=started_s,
-            ended_s=ended_s,
-            ref=None if ref is None else from_json(JobRef, json.loads(ref)),
-            placement=Placement(tuple(from_json(NodePlacement, placed) for placed in json.loads(nodes)), backend),
-            source=None if source is None else from_json(TrialSource, json.loads(source)),
-        )
+            return trial_of(connection, experiment_id, key_of(connection, experiment_id), number)

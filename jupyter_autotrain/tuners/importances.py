@@ -6,11 +6,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Final
 
-from optuna.importance import (
-    FanovaImportanceEvaluator,
-    PedAnovaImportanceEvaluator,
-    get_param_importances,
-)
+from optuna.importance import FanovaImportanceEvaluator, PedAnovaImportanceEvaluator, get_param_importances
 
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.space import Choice, NestedSpace, SearchSpace

@@ -18,7 +18,7 @@ from jupyter_autotrain.client.submission import Draft, capture_settings, submit_
 from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Origin
-from jupyter_autotrain.header.nni_file import NniExperiment, read_nni_file
+from jupyter_autotrain.header.nni.experiment_file import NniExperiment, read_nni_file
 from jupyter_autotrain.verbs.context import CommandContext
 
 _CODE = "from jupyter_autotrain.agent.ranks.stand_ins.command import run_command\n\nrun_command({command!r})\n"

@@ -20,15 +20,7 @@ from jupyter_autotrain.agent.service import cancelling, starting
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import environment
 from jupyter_autotrain.backends.local import trial_directory
-from jupyter_autotrain.core.backend import (
-    BackendContext,
-    CancelReceipt,
-    JobRef,
-    JobStatus,
-    Probe,
-    Profile,
-    Submission,
-)
+from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, JobStatus, Probe, Profile, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement, TrialSpec

@@ -19,12 +19,7 @@ from jupyter_autotrain.manager.context import Clocks, Threads
 from jupyter_autotrain.manager.jobs.events import Event, JobUpdate
 from jupyter_autotrain.manager.jobs.watcher import JobWatcher
 from jupyter_autotrain.testing import trial_of, wait_until, write_bundle
-from tests.fault.local_trials import (
-    directory_of,
-    finish,
-    supervisor_gone,
-    text,
-)
+from tests.fault.local_trials import directory_of, finish, supervisor_gone, text
 
 pytestmark = pytest.mark.fault
 

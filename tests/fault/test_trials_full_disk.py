@@ -17,12 +17,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
-from tests.fault.local_trials import (
-    directory_of,
-    finish,
-    local,
-    nothing_left,
-)
+from tests.fault.local_trials import directory_of, finish, local, nothing_left
 
 pytestmark = pytest.mark.fault
 

@@ -20,12 +20,7 @@ from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.files import data_of
 from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
 from tests.labs.kubernetes.cluster import KubernetesLab
-from tests.labs.kubernetes.objects.resources import (
-    CONFIG_MAPS,
-    NAMESPACES,
-    PODS,
-    RESOURCE_QUOTAS,
-)
+from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, NAMESPACES, PODS, RESOURCE_QUOTAS
 
 START_TIMEOUT_S = 2.0
 FAULTS: dict[str, tuple[dict[str, object], str]] = {

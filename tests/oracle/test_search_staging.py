@@ -10,13 +10,7 @@ from jupyter_autotrain.errors import InfeasibleError
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule
 from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.search import Pins, SearchLimits, SearchRequest, StrategySpace, solve
-from jupyter_autotrain.parallel.search.factors.lagrangian import (
-    Bracket,
-    DualPoint,
-    NoPlan,
-    Relaxation,
-    maximise_dual,
-)
+from jupyter_autotrain.parallel.search.factors.lagrangian import Bracket, DualPoint, NoPlan, Relaxation, maximise_dual
 from jupyter_autotrain.parallel.search.outer.progress import ProgressMonitor
 from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.partition_solver import solve_partition, solve_partitions

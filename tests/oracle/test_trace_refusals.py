@@ -12,10 +12,7 @@ from jupyter_autotrain.errors import TraceError
 from jupyter_autotrain.parallel.graph.graph import Family
 from jupyter_autotrain.parallel.trace import trace
 from tests.oracle import trace_models
-from tests.oracle.trace_models import (
-    mlp,
-    transformers,
-)
+from tests.oracle.trace_models import mlp, transformers
 
 one_thread = trace_models.one_thread  # for every test here
 

@@ -14,15 +14,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import wait_until
 from tests.labs.ssh_lab import LabHost
-from tests.labs.ssh_trials import (
-    COUNTS,
-    LabBackend,
-    LabBackends,
-    end,
-    end_with_supervisor,
-    start,
-    status,
-)
+from tests.labs.ssh_trials import COUNTS, LabBackend, LabBackends, end, end_with_supervisor, start, status
 
 MB = 1_000_000
 LIMIT = 10 * MB

@@ -28,15 +28,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError, DataError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.files import data_of
 from tests.labs.ssh_lab import LabHost, SshLab
-from tests.labs.ssh_trials import (
-    COUNTS,
-    LabBackend,
-    LabBackends,
-    end,
-    end_with_supervisor,
-    read_on,
-    start,
-)
+from tests.labs.ssh_trials import COUNTS, LabBackend, LabBackends, end, end_with_supervisor, read_on, start
 
 MB = 1_000_000
 SHOWS = "print(data.train, len(data.train.read_bytes()))"

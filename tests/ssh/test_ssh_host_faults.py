@@ -23,16 +23,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 from jupyter_autotrain.testing import wait_until, write_bundle
 from tests.labs.ssh_lab import LabHost
-from tests.labs.ssh_trials import (
-    COUNTS,
-    LabBackends,
-    directory_of,
-    end,
-    read_on,
-    start,
-    status,
-    supervisors,
-)
+from tests.labs.ssh_trials import COUNTS, LabBackends, directory_of, end, read_on, start, status, supervisors
 from tests.ssh.after_a_fault import is_told, is_whole, nothing_runs_on
 
 FEW = "for step in range(20):\n    print(step)\n    report(step=step, count=step)"

@@ -15,11 +15,7 @@ from types import CodeType, FunctionType
 
 from jupyter_autotrain.capture import looking
 from jupyter_autotrain.capture.definitions import rerun
-from jupyter_autotrain.capture.definitions.unchanged import (
-    StatementContext,
-    is_class_unchanged,
-    is_function_unchanged,
-)
+from jupyter_autotrain.capture.definitions.unchanged import StatementContext, is_class_unchanged, is_function_unchanged
 from jupyter_autotrain.capture.syntax.codes import (
     compiled,
     functions_in,

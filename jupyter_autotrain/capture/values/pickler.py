@@ -23,13 +23,7 @@ from jupyter_autotrain.capture.values.arrays import (
     reduce_table_part,
     set_on_table,
 )
-from jupyter_autotrain.capture.values.by_value import (
-    CACHED,
-    TRAVELS,
-    class_reduced,
-    function_reduced,
-    has_cached,
-)
+from jupyter_autotrain.capture.values.by_value import CACHED, TRAVELS, class_reduced, function_reduced, has_cached
 from jupyter_autotrain.capture.values.standins import Call
 from jupyter_autotrain.capture.values.stream import PickleStream
 from jupyter_autotrain.capture.values.tensors import is_plain, reduce_torch

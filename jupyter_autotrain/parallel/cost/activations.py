@@ -13,15 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.graph.graph import (
-    DTYPE_BYTES,
-    Family,
-    LoopRole,
-    Op,
-    Operand,
-    OpGraph,
-    TensorKind,
-)
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
 
 MODES = (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
 Shares = tuple[float, float, float]  # share of the bytes that is kept, per mode of `MODES`

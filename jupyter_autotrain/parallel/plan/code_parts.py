@@ -12,14 +12,7 @@ from typing import Final
 from jupyter_autotrain.parallel.choices import Support, beyond, choices_in
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
-from jupyter_autotrain.parallel.plan.modules import (
-    ModuleSharding,
-    in_model,
-    indices_of,
-    layers_of,
-    matches,
-    patterns,
-)
+from jupyter_autotrain.parallel.plan.modules import ModuleSharding, in_model, indices_of, layers_of, matches, patterns
 from jupyter_autotrain.parallel.plan.plan_data import PlanData
 from jupyter_autotrain.parallel.tensor_axis import tensor_axis
 

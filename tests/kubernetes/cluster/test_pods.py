@@ -13,13 +13,7 @@ from jupyter_autotrain.backends.kubernetes.objects.workload import WorkloadState
 from jupyter_autotrain.testing.bundles import wait_until
 from tests.kubernetes.cluster import objects
 from tests.labs.kubernetes.cluster import KubernetesLab
-from tests.labs.kubernetes.objects.resources import (
-    CONFIG_MAPS,
-    EVENTS,
-    PERSISTENT_VOLUME_CLAIMS,
-    PODS,
-    SECRETS,
-)
+from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, SECRETS
 
 
 def test_volumes_lie_where_containers_mount_them(cluster: KubernetesLab) -> None:

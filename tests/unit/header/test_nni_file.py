@@ -11,7 +11,7 @@ from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.space import Choice, Uniform
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import HeaderError
-from jupyter_autotrain.header.nni_file import read_nni_file
+from jupyter_autotrain.header.nni.experiment_file import read_nni_file
 
 NEW = """\
 experimentName: mnist

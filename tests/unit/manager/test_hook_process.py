@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from jupyter_autotrain.core.hooks import Hook
-from jupyter_autotrain.manager.hook_process import try_once
+from jupyter_autotrain.manager.hooks.process import try_once
 
 PAYLOAD = {"id": "1", "event": "ended", "text": "ä"}
 WAIT_S = 60

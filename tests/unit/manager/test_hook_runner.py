@@ -13,7 +13,7 @@ import pytest
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.core.objective import Objective
-from jupyter_autotrain.manager import hook_runner
+from jupyter_autotrain.manager.hooks import runner as hook_runner
 from jupyter_autotrain.manager.reasons import explain
 from jupyter_autotrain.testing import wait_until
 from tests.journeys.hook_receiver import HookReceiver

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from jupyter_autotrain.agent.states import ExperimentState, TrialState
-from jupyter_autotrain.client.stop_receipt import StopReceipt
+from jupyter_autotrain.client.experiment_changes import StopReceipt
 from jupyter_autotrain.core.backend import JobStatus
 from jupyter_autotrain.core.spec import Budget
 from jupyter_autotrain.manager import stops

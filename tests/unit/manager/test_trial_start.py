@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from jupyter_autotrain.agent.states import ExperimentState, TrialState
-from jupyter_autotrain.client.stop_receipt import StopReceipt
+from jupyter_autotrain.client.experiment_changes import StopReceipt
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Resources

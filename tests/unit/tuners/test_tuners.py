@@ -14,16 +14,7 @@ from hypothesis import strategies as st
 from jupyter_autotrain import tuners
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.objective import Direction, Objective
-from jupyter_autotrain.core.space import (
-    Choice,
-    NestedSpace,
-    Normal,
-    RandInt,
-    Uniform,
-    count_points,
-    lies_in,
-    point_at,
-)
+from jupyter_autotrain.core.space import Choice, NestedSpace, Normal, RandInt, Uniform, count_points, lies_in, point_at
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.core.tuner import Observation
 from jupyter_autotrain.errors import AutotrainError

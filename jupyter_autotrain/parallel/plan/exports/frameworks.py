@@ -9,13 +9,7 @@ from collections.abc import Iterator
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.plan.degrees import Degrees
-from jupyter_autotrain.parallel.plan.exports.shared import (
-    Missing,
-    Values,
-    is_sharded,
-    no_axes,
-    no_offload,
-)
+from jupyter_autotrain.parallel.plan.exports.shared import Missing, Values, is_sharded, no_axes, no_offload
 
 
 def torchtitan(d: Degrees) -> str:

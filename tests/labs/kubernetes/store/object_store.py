@@ -9,12 +9,7 @@ from typing import Any, Protocol
 
 from tests.labs.kubernetes.objects import metadata, patches, selectors
 from tests.labs.kubernetes.objects.errors import already_exists, conflict, forbidden, not_found
-from tests.labs.kubernetes.objects.resources import (
-    NAMESPACES,
-    SERVICE_ACCOUNTS,
-    Resource,
-    ResourceTable,
-)
+from tests.labs.kubernetes.objects.resources import NAMESPACES, SERVICE_ACCOUNTS, Resource, ResourceTable
 from tests.labs.kubernetes.objects.values import Json
 from tests.labs.kubernetes.store import namespaces
 from tests.labs.kubernetes.store.custom_kinds import CustomKinds

@@ -1,6 +1,6 @@
 """The process of one try: posts the JSON, tells a service, or runs the command and ends its tree at the deadline.
 
-`python -m jupyter_autotrain.manager.hook_process` reads a request from its standard input and prints what went wrong,
+`python -m jupyter_autotrain.manager.hooks.process` reads a request from its standard input and prints what went wrong,
 nothing where all is well. It ends with the manager that has started it: the next one tries again.
 """
 
@@ -29,6 +29,8 @@ _TITLE: Final = "jupyter_autotrain"
 _LOOK_S: Final = 0.02
 _GRACE_S: Final = 5.0
 _MARGIN_S: Final = 5.0
+_TRY_MARGIN_S: Final = 20.0  # for the process's own start and end
+_MOST_CHARACTERS: Final = 300
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -144,15 +146,6 @@ def _end_tree() -> None:
             return
 
 
-if __name__ == "__main__":
-    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-    main()
-
-
-_TRY_MARGIN_S: Final = 20.0  # for the process's own start and end
-_MOST_CHARACTERS: Final = 300
-
-
 def try_once(hook: Hook, payload: JsonObject, variables: Mapping[str, str]) -> str:
     """Tell a hook once; gives what went wrong, "" where nothing did. No value of a variable is in it.
 
@@ -181,7 +174,7 @@ def try_once(hook: Hook, payload: JsonObject, variables: Mapping[str, str]) -> s
 
 def _run(request: bytes, timeout_s: float) -> str:
     """Return what the process says of it. The request goes through a pipe: arguments can be read by others."""
-    argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager.hook_process"]
+    argv = [sys.executable, "-P", "-m", "jupyter_autotrain.manager.hooks.process"]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     try:
         answer, _ = process.communicate(request, timeout_s)
@@ -192,3 +185,8 @@ def _run(request: bytes, timeout_s: float) -> str:
     if process.returncode:
         return f"its process ended with exit status {process.returncode}"
     return answer.decode(errors="replace").strip()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+    main()

@@ -21,7 +21,7 @@ from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.text_format import cut, number
 from jupyter_autotrain.errors import UnknownExperimentError
 from jupyter_autotrain.manager.context import ManagerContext, SecretValues
-from jupyter_autotrain.manager.hook_process import try_once
+from jupyter_autotrain.manager.hooks.process import try_once
 from jupyter_autotrain.store.requests import DeliveryState
 
 _MOST_CHARACTERS: Final = 2000

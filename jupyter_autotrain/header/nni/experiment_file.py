@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.errors import HeaderError
 from jupyter_autotrain.header.aliases import snake
-from jupyter_autotrain.header.nni_services import SERVICES, read_service
+from jupyter_autotrain.header.nni.services import SERVICES, read_service
 
 _OLD_KEYS: Final[Mapping[str, str]] = {
     "max_trial_num": "max_trial_number", "max_exec_duration": "max_experiment_duration",

@@ -1,0 +1,1 @@
+"""Experiment files of NNI, which run here as they are."""

@@ -1,0 +1,1 @@
+"""Telling hooks of ends and failures, outside of the main loop."""
