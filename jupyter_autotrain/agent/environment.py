@@ -33,7 +33,16 @@ _OF_A_MACHINE = (
     "SSL_CERT_*", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "*_proxy", "*_PROXY",
 )  # fmt: skip
 _OF_ANY_MACHINE = frozenset({"PYTHONHASHSEED"})
-_OF_A_MANAGER = (*PASSED, "JUPYTER_*", "COVERAGE_*", "COV_*", "SLURM_CONF", "KUBECONFIG", "KUBERNETES_SERVICE_*")
+_OF_A_MANAGER = (
+    *PASSED,
+    "JUPYTER_*",
+    "COVERAGE_*",
+    "COV_*",
+    "SLURM_CONF",
+    "KUBECONFIG",
+    "KUBERNETES_SERVICE_*",
+    "AZURE_*",
+)
 # A manager's threads take turns, so heaps of their own would only keep what they free; large buffers go back at once.
 _HEAP_OF_A_MANAGER = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_THRESHOLD_": "131072"}
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from tests.labs.service_jobs import JobRunner
@@ -67,6 +69,7 @@ class ServiceDouble:
 
     Args:
         runner: Runs its jobs.
+        certificate: A file with the key and the certificate of an address with https; None for http.
 
     Attributes:
         asked: All requests, in order.
@@ -74,7 +77,7 @@ class ServiceDouble:
         refuses: What is answered to everything; None: what the service has to say.
     """
 
-    def __init__(self, runner: JobRunner) -> None:
+    def __init__(self, runner: JobRunner, certificate: Path | None = None) -> None:
         self.runner = runner
         self.asked: list[Asked] = []
         self.loses_answers = False
@@ -91,13 +94,20 @@ class ServiceDouble:
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._scheme = "http" if certificate is None else "https"
+        if certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self._server.socket = context.wrap_socket(
+                self._server.socket, server_side=True, do_handshake_on_connect=False
+            )
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
 
     @property
     def address(self) -> str:
         """Where it is."""
-        return f"http://127.0.0.1:{self._server.server_port}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_port}"
 
     def routes(self) -> Iterator[Route]:
         """Yield method, pattern of the whole path, and what answers."""

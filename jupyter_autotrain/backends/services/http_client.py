@@ -29,9 +29,10 @@ _MOST_SHOWN = 300
 _WAIT_S = 5.0  # after a 429 that does not say how long
 TOO_MANY = 429
 _SERVER = 500
-_UNAUTHORIZED = 401
+UNAUTHORIZED = 401
 _FORBIDDEN = 403
 NOT_FOUND = 404
+CONFLICT = 409
 MASK = "***"
 
 
@@ -119,7 +120,7 @@ class ServiceClient:
                 self._not_before_s = time.monotonic() + wait_s
             return BackendUnavailableError(f"{self._name} asks to wait {wait_s:.0f} s: too many requests.")
         told = f"{self._name} answers {code} to {asked}: {_told(text)}"
-        if code in {_UNAUTHORIZED, _FORBIDDEN}:
+        if code in {UNAUTHORIZED, _FORBIDDEN}:
             return RefusedError(code, text, told, f"Log in again: {self._login}.")
         if code >= _SERVER:
             return ServerFailedError(code, text, told)

@@ -50,6 +50,13 @@ SERVICES: Final[Mapping[str, ServiceKeys]] = {
         login="~/.netrc",
         shares_code=True,
     ),
+    "aml": ServiceKeys(
+        "aml",
+        {
+            "subscription_id": "subscription", "resource_group": "resource_group", "workspace_name": "workspace",
+            "compute_target": "compute", "docker_image": "image",
+        },
+    ),
 }  # fmt: skip
 
 

@@ -62,9 +62,7 @@ def test_what_fails_inside_the_capture_names_the_object_and_our_line_and_asks_fo
     first, _, last = str(refusal.value).split("\n")
     assert first.startswith("Capturing `model` failed inside the capture: AttributeError: 'str' object has no")
     assert re.search(r"\(looking\.py:\d+\)\.$", first)
-    assert (
-        last == "Make `model` inside the cell, or leave it out; please report these lines with the object's type."
-    )
+    assert last == "Make `model` inside the cell, or leave it out; please report these lines with the object's type."
 
 
 class UntoldError(Exception):

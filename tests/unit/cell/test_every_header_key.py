@@ -120,6 +120,10 @@ OTHER_VALUES = {
     "dlts": {"gpu_type": "P40"},
     "dlts.gpu_type": "P40",
     "dlts.preemptible": True,
+    "aml": {"instance_type": "Standard_NC6s_v3"},
+    "aml.instance_type": "Standard_NC6s_v3",
+    "aml.shared_memory": "4GB",
+    "aml.experiment_name": "digits",
     "local": {"max_trials_per_gpu": 2},
     "local.max_trials_per_gpu": 2,
     "local.use_active_gpu": True,
@@ -210,6 +214,14 @@ SHARED = {"image": "python:3.12", "storage": {"local_path": "/mnt/pai", "mount_p
 SERVICES = {
     "openpai": {"type": "openpai", "address": "https://pai.example.org", "user": "ada", **SHARED},
     "dlts": {"type": "dlts", "address": "https://dlts.example.org", "team": "vision", **SHARED},
+    "aml": {
+        "type": "aml",
+        "subscription": "7a6b2c1d",
+        "resource_group": "research",
+        "workspace": "vision",
+        "compute": "cluster",
+        "image": "python:3.12",
+    },
 }
 LISTS = {"frameworkcontroller.task_roles"}  # whose keys are those of their items
 

@@ -123,6 +123,27 @@ def test_a_file_for_dlts_becomes_a_place_whose_storage_is_beside_the_code(tmp_pa
     assert "hunter2" not in f"{found}"
 
 
+AML = """
+  platform: aml
+  subscriptionId: 7a6b2c1d
+  resourceGroup: research
+  workspaceName: vision
+  computeTarget: gpu-cluster
+  dockerImage: msranni/nni
+  maxTrialNumberPerGpu: 2
+"""
+
+
+def test_a_file_for_azure_becomes_a_place_with_its_workspace(tmp_path):
+    found = read_nni_file(written(tmp_path, NEW.replace(" {platform: local, useActiveGpu: true}", AML)))
+    assert found.settings["backend"] == {
+        "type": "aml", "subscription": "7a6b2c1d", "resource_group": "research", "workspace": "vision",
+        "compute": "gpu-cluster", "image": "msranni/nni",
+    }  # fmt: skip
+    assert spec(found).trials == 12
+    assert found.notes == ["Without a counterpart are its training service's max_trial_number_per_gpu."]
+
+
 def test_remote_machines_become_hosts_of_ssh(tmp_path):
     remote = (
         "{platform: remote, machineList: [{host: a, user: ada, port: 2222, password: x}, {host: b}], reuseMode: false}"

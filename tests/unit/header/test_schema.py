@@ -17,6 +17,8 @@ STORAGE = "image: 'python:3.12', storage: {local_path: /mnt/pai, mount_path: /mn
 SERVICES = {  # whose types alone do not suffice
     "openpai": f"{{type: openpai, address: https://pai.example.org, user: ada, {STORAGE}}}",
     "dlts": f"{{type: dlts, address: https://dlts.example.org, team: vision, {STORAGE}}}",
+    "aml": "{type: aml, subscription: 7a6b, resource_group: research, workspace: vision, compute: cluster, "
+    "image: 'python:3.12'}",
 }
 FULL = """
 objective: maximize val_acc

@@ -31,7 +31,6 @@ _LOG = "all"  # stdout and stderr of a task
 _ROTATED = "all.1"
 _BLOCK = 8192  # OpenPAI's log manager puts a newline after each of so many bytes
 _MEMORY_MB = 4096
-_CONFLICT = 409
 _STATES: Final = {
     "WAITING": TrialState.PREPARING, "RUNNING": TrialState.RUNNING, "STOPPING": TrialState.RUNNING,
     "STOPPED": TrialState.CANCELLED, "SUCCEEDED": TrialState.SUCCEEDED, "FAILED": TrialState.FAILED,
@@ -149,7 +148,7 @@ class OpenpaiService:
         try:
             self._http.call(self._request(package))
         except RefusedError as error:
-            if error.code != _CONFLICT:
+            if error.code != http_client.CONFLICT:
                 raise
 
     def _path(self, name: str) -> str:

@@ -1,0 +1,125 @@
+"""The interfaces of one workspace: Azure Resource Manager, its run history, the logs of jobs, its blob store."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+from urllib.parse import parse_qsl, urlsplit
+
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.backends.services import http_client
+from jupyter_autotrain.backends.services.aml import blobs
+from jupyter_autotrain.backends.services.aml.blobs import Container
+from jupyter_autotrain.backends.services.aml.login import STORAGE_SCOPE, AzureHttp, Login
+from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request, json_request
+from jupyter_autotrain.backends.services.shared_folder import ROOT
+
+API_VERSION: Final = "2024-10-01"
+_OVERLAP_BYTES = 16 << 10  # more than the longest line of a frame
+_LOG = re.compile(r"user_logs/std_log\D*0*\.txt")  # of the first node
+
+
+class Workspace:
+    """A workspace.
+
+    Args:
+        options: Of the profile.
+        login: Gives tokens.
+    """
+
+    def __init__(self, options: JsonObject, login: Login) -> None:
+        self.address = str(options.get("address") or "https://management.azure.com").rstrip("/")
+        self.datastore = str(options.get("datastore") or "workspaceblobstore")
+        self.path = (
+            f"/subscriptions/{options.get('subscription')}/resourceGroups/{options.get('resource_group')}"
+            f"/providers/Microsoft.MachineLearningServices/workspaces/{options.get('workspace')}"
+        )
+        self._blob_address = str(options.get("blob_address") or "")
+        self._ca_file = str(options.get("ca_file") or "")
+        self._login = login
+        self._arm = self._azure(self.address)
+        self._history: HttpService | None = None
+        self._logs: dict[str, tuple[str, int]] = {}  # by job: its address, and how much of it was read
+
+    def _azure(self, address: str, scope: str = "") -> HttpService:
+        return AzureHttp(address, self._login, scope or f"{self.address}/.default", self._ca_file)
+
+    def request(self, method: str, path: str, content: JsonValue = None) -> Request:
+        """Return a request about something in the workspace."""
+        target = f"{self.path}{path}?api-version={API_VERSION}"
+        return Request(method, target) if content is None else json_request(method, target, content)
+
+    def send(self, request: Request) -> JsonObject:
+        """Return the answer to a request."""
+        return cast("JsonObject", self._arm.json(request) or {})
+
+    def get(self, path: str) -> JsonObject:
+        """Return something in the workspace."""
+        return self.send(self.request("GET", path))
+
+    def find(self, path: str) -> JsonObject | None:
+        """Return something in the workspace; None where it is not there."""
+        try:
+            return self.get(path)
+        except RefusedError as error:
+            if error.code == http_client.NOT_FOUND:
+                return None
+            raise
+
+    def container(self) -> Container:
+        """Open the blob store by the datastore's own signature or key, which last an hour; else by this login."""
+        found = cast("Mapping[str, str]", self.get(f"/datastores/{self.datastore}")["properties"])
+        account = found["accountName"]
+        address = self._blob_address or f"https://{account}.blob.{found.get('endpoint') or 'core.windows.net'}"
+        folder = f"{found['containerName']}/{ROOT}"
+        asked = {"expirableSecret": True, "expireAfterHours": 1}
+        try:
+            secret = self.send(self.request("POST", f"/datastores/{self.datastore}/listSecrets", asked))
+        except RefusedError:  # of a datastore that has neither
+            return Container(self._azure(address, STORAGE_SCOPE), folder)
+        if secret.get("secretsType") == "Sas":
+            query: Mapping[str, str] = dict(parse_qsl(str(secret["sasToken"]).lstrip("?")))
+        else:
+            query = blobs.signature(account, str(secret["key"]))
+        login = f"its signature comes from the datastore {self.datastore}"
+        http = HttpService("Azure's blob store", address, dict, login, self._ca_file, lambda: query)
+        return Container(http, folder)
+
+    def run(self, name: str) -> JsonObject:
+        """Return what the run history says of a job."""
+        if self._history is None:
+            found = cast("JsonObject", self.get("")["properties"])
+            address = urlsplit(str(found["discoveryUrl"]))
+            self._history = self._azure(f"{address.scheme}://{address.netloc}")
+        return cast("JsonObject", self._history.json(Request("GET", f"/history/v1.0{self.path}/runs/{name}/details")))
+
+    def log(self, name: str, *, is_whole: bool) -> str:
+        """Return the log of a job's first node: all of it, or what is new and some before that."""
+        address, read_bytes = self._logs.get(name) or (self._log_address(name), 0)
+        if not address:
+            return ""
+        begin = 0 if is_whole else max(0, read_bytes - _OVERLAP_BYTES)
+        try:
+            data = self._log_part(address, begin)
+        except RefusedError:  # its signature has expired
+            address = self._log_address(name)
+            data = self._log_part(address, begin)
+        self._logs[name] = (address, begin + len(data))
+        return data.decode(errors="replace")
+
+    def forget_log(self, name: str) -> None:
+        """Forget where the log of a job lies."""
+        self._logs.pop(name, None)
+
+    def _log_address(self, name: str) -> str:
+        """Return the signed address of a log; "" before there is one."""
+        files = cast("Mapping[str, str]", self.run(name).get("logFiles") or {})
+        found = sorted(file for file in files if _LOG.fullmatch(file))
+        return files[found[0]] if found else ""
+
+    def _log_part(self, address: str, begin: int) -> bytes:
+        url = urlsplit(address)
+        http = HttpService("Azure's log store", f"{url.scheme}://{url.netloc}", dict, "", self._ca_file)
+        headers = {**blobs.API, "x-ms-range": f"bytes={begin}-"} if begin else blobs.API
+        return http.call(Request("GET", url.path, dict(parse_qsl(url.query)), headers=headers))
