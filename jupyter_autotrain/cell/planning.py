@@ -41,7 +41,15 @@ def cell_plan(header: Header, names: Mapping[str, object], planner: Planner) -> 
         return None
     if section.workers and section.model_fields_set == {"workers"}:
         return _own_plan(names.get(NAME), section.workers)
-    return planner(plan_request(header))
+    plan = planner(plan_request(header))
+    devices = plan.cluster.devices
+    if section.workers not in {None, devices}:
+        raise AutotrainError(
+            f"The plan is for {devices} devices ({section.mode}), and the header has {section.workers} workers.",
+            "One worker for each device.",
+            f"Write `workers: {devices}`, or a mode that splits the model, such as auto_parallel.",
+        )
+    return plan
 
 
 def plan_request(header: Header) -> PlanRequest:

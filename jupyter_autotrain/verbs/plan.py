@@ -14,6 +14,7 @@ from jupyter_autotrain.verbs.context import CommandContext
 
 if TYPE_CHECKING:
     from jupyter_autotrain.parallel.plan import Plan, PlanImporter
+    from jupyter_autotrain.parallel.search import StrategySpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ def make_plan(command: CommandContext, request: PlanRequest) -> Plan:
         request.search,
         request.memory,
         pins=_pins(request.degrees),
+        space=_space(request),
         offload=request.offload,
         simplicity=request.simplicity,
     )
@@ -121,4 +123,12 @@ def _pins(degrees: Mapping[str, int]) -> PlanImporter | None:
     if not degrees:
         return None
     found: PlanImporter = import_module("jupyter_autotrain.parallel.plan").Degrees(**degrees)
+    return found
+
+
+def _space(request: PlanRequest) -> StrategySpace | None:
+    """Return where to search: with a number of workers all have a part, also where fewer are as fast."""
+    if request.workers is None:
+        return None
+    found: StrategySpace = import_module("jupyter_autotrain.parallel.search").StrategySpace(all_devices=True)
     return found

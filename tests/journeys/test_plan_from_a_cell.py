@@ -136,6 +136,18 @@ def test_a_cell_runs_the_plan_of_its_header_on_as_many_workers(with_model):
     assert "The plan is the cell's `plan`" in shown
 
 
+def test_all_workers_of_the_header_have_a_part_of_a_model_that_one_would_train_as_fast(with_model, home):
+    found, shown = ran(with_model, "{workers: 2, mode: auto_parallel, model: net, inputs: 'batches[0]'}")
+    assert found["ranks"] == 2
+    assert "on 2xCPU" in shown
+    before = len(list(experiments(home=home)))
+    header = "{workers: 2, mode: stand_alone, model: net, inputs: 'batches[0]'}"
+    text = "\n".join(with_model.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
+    assert "The plan is for 1 devices (stand_alone), and the header has 2 workers." in text
+    assert "Write `workers: 1`, or a mode that splits the model, such as auto_parallel." in text
+    assert len(list(experiments(home=home))) == before
+
+
 def test_a_cell_runs_the_plan_that_the_notebook_has(with_model):
     setup = "import jupyter_autotrain as at\nplan = at.plan(net, batches[0], cluster='2xCPU', mode='data_parallel')"
     with_model.run(setup)[0].raise_error()
