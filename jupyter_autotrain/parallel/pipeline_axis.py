@@ -105,20 +105,32 @@ class _Reader:
         return [counts.most_common(1)[0][0] for counts in found]
 
     def check_layers(self) -> None:
-        """Check that each layer reads the one before it, and nothing else that weights were needed for.
+        """Check that each layer reads one tensor of the one before it, and nothing else that weights were needed for.
 
         Raises:
             NotExecutedError: Some op reads more.
         """
         makers: dict[int, int] = {}
+        passed: dict[int, int] = {}
         for op in self.graph.ops:
-            found = {makers[x.tensor] for x in op.inputs if x.tensor in makers}
-            place = max(found) if found and self._is_between(op) else self.place(op)
-            far = [maker for maker in found if maker not in {place - 1, place}]
-            if far:
+            read = {x.tensor: makers[x.tensor] for x in op.inputs if x.tensor in makers}
+            between = self._is_between(op)
+            place = max(read.values()) if read and between else self.place(op)
+            begins = self._begins(op, place)
+            if any(not begins - 1 <= maker <= place for maker in read.values()):
                 raise NotExecutedError(f"{op.name} reads what is made before the layer that comes before it")
-            if found or self.weights_of(op):
+            if between and len(set(read.values())) > 1:
+                raise NotExecutedError(f"{op.name} joins what two layers make, and is in neither")
+            for tensor, maker in read.items():
+                if maker < min(begins, len(self.layers) - 1) and passed.setdefault(maker, tensor) != tensor:
+                    raise NotExecutedError(f"{op.name} reads a second tensor of the layer before it")
+            if read or self.weights_of(op):
                 makers |= {out.tensor: place for out in op.outputs}
+
+    def _begins(self, op: Op, place: int) -> int:
+        """Return the first layer that an op does a part of, as the last add of a layer with the product after it."""
+        layers = filter(None, (self._layer(member.name) for member in op.members))
+        return min([place, *(self.layers[layer] for layer in layers)])
 
     def _layer(self, name: str) -> str:
         """Return the layer that something is part of, by its name; "" where it is of none."""

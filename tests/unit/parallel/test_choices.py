@@ -119,6 +119,35 @@ class Skipping(torch.nn.Module):
         return x.sum()
 
 
+class Residual(torch.nn.Module):
+    """Layers whose residual is added by themselves, or by the model; the last add is fused with the head."""
+
+    def __init__(self, *, outside):
+        super().__init__()
+        self.outside = outside
+        self.embedding = torch.nn.Embedding(64, 32)
+        self.layers = torch.nn.ModuleList(Add(outside=outside) for _ in range(4))
+        self.head = torch.nn.Linear(32, 8)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        for layer in self.layers:
+            x = x + layer(x) if self.outside else layer(x)
+        return self.head(x).sum()
+
+
+class Add(torch.nn.Module):
+    def __init__(self, *, outside):
+        super().__init__()
+        self.outside = outside
+        self.up = torch.nn.Linear(32, 64)
+        self.down = torch.nn.Linear(64, 32)
+
+    def forward(self, x):
+        made = self.down(torch.relu(self.up(x)))
+        return made if self.outside else x + made
+
+
 @pytest.mark.parametrize(
     ("how", "reason"),
     [
@@ -131,6 +160,14 @@ class Skipping(torch.nn.Module):
 def test_stages_of_models_that_are_no_chain_of_layers_are_not_executed(how, reason):
     words = {"pins": Megatron(pipeline=2, microbatches=2), **INSTANT}
     plan = api.plan(Skipping(how), torch.zeros(16, 8, 32), "2xA100", **words)
+    assert reason in " ".join(plan.beyond)
+    assert bool(plan.beyond) is bool(reason)
+
+
+@pytest.mark.parametrize(("outside", "reason"), [(True, "joins what two layers make, and is in neither"), (False, "")])
+def test_stages_need_layers_that_add_their_residuals_themselves(outside, reason):
+    words = {"pins": Megatron(pipeline=2, microbatches=2), **INSTANT}
+    plan = api.plan(Residual(outside=outside), torch.zeros(16, 8, dtype=torch.long), "2xA100", **words)
     assert reason in " ".join(plan.beyond)
     assert bool(plan.beyond) is bool(reason)
 
