@@ -142,6 +142,15 @@ def with_loss_function(plan):
     return [float(train.step((samples["x"], samples["y"]))) for _ in range(4)]
 
 
+def of_64_bits(plan):
+    """Losses of a model of 64 bits."""
+    torch.manual_seed(0)
+    net = Plain().double()
+    train = Plan.from_json(plan).parallelize(net, nn.CrossEntropyLoss(), optimizer=torch.optim.SGD(net.parameters()))
+    samples = training.example("mlp")
+    return [train.step((samples["x"].double(), samples["y"])) for _ in range(2)]
+
+
 def shuffled_alike(plan):
     """Return the order of samples that ranks draw after `parallelize`, and the units that each drops out."""
     torch.manual_seed(distributed.get_rank() + 5)

@@ -141,6 +141,10 @@ def test_a_loss_function_gets_what_the_model_returns_and_the_target(ranks):
     words = {"loss_fn": lambda logits: logits.sum(), "search": "recursive_programming"}
     pins = planning.Stages(pipeline=2, microbatches=2)
     plan = api.plan(staging.Plain(), (training.example("mlp")["x"],), "2xA100", pins=pins, **words).to_json()
+    exact = torch.stack(ranks.run(1, staging.of_64_bits, plan=plan)[0])
+    assert exact.dtype == torch.float64
+    for found in ranks.run(2, staging.of_64_bits, plan=plan):
+        torch.testing.assert_close(torch.stack(found), exact, atol=1e-12, rtol=0.0)
     alone = ranks.run(1, staging.with_loss_function, plan=plan)[0]
     found = ranks.run(2, staging.with_loss_function, plan=plan)
     assert found == [pytest.approx(alone, abs=LOSS)] * 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -127,21 +128,23 @@ class Training:
 
     def _accumulate(self, microbatches: list[Any]) -> torch.Tensor:
         """Run microbatches one after another, each forward and back; return their mean loss."""
-        total = torch.zeros((), device=self._ranks.device)
+        losses = []
         for number, microbatch in enumerate(microbatches):
             self._exchanged.set_last(last=number == len(microbatches) - 1)
             loss = self._loss_of(microbatch) / len(microbatches)
             torch.autograd.backward(loss)
-            total += loss.detach()
-        return total
+            losses.append(loss.detach())
+        return torch.stack(losses).sum()
 
     def _mean(self, loss: torch.Tensor) -> torch.Tensor:
         """Return the loss over the samples of all ranks; with stages, only the last one has made any."""
-        if not self._ranks.are_alone:
-            copies = 1 if self._pipeline else self._ranks.sharers
-            distributed.all_reduce(loss)
-            loss /= self._ranks.samples * copies
-        return loss
+        if self._ranks.are_alone:
+            return loss
+        copies = 1 if self._pipeline else self._ranks.sharers
+        dtypes = [torch.float32, *(weight.dtype for weight in self.model.parameters())]
+        loss = loss.to(functools.reduce(torch.promote_types, dtypes))  # the same on stages that have made none
+        distributed.all_reduce(loss)
+        return loss / (self._ranks.samples * copies)
 
     def _loss_of(self, batch: Any) -> torch.Tensor:  # noqa: ANN401 - as above
         if self._loss_fn is None:
