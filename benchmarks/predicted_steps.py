@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 import torch
@@ -152,16 +151,11 @@ def steps_of(model: str, made: Plan) -> Iterator[float]:
     """Train with a plan; yield the seconds of each step, of the slowest rank."""
     torch.manual_seed(0)
     net = MODELS[model]()
-    batches = [batch_of(model)] * (WARM_STEPS + STEPS)
-    net, optimizer, loader = made.apply(net, torch.optim.AdamW(net.parameters(), lr=1e-3), batches)
-    parts = iter(loader)
-    for _ in batches:
+    train = made.parallelize(net, optimizer=torch.optim.AdamW(net.parameters(), lr=1e-3))
+    for _ in range(WARM_STEPS + STEPS):
         torch.distributed.barrier()
         began_s = time.perf_counter()
-        for batch in islice(parts, made.solution.decision.microbatches):
-            optimizer.zero_grad()
-            net(**batch).loss.backward() if model != "mlp" else net(**batch).backward()
-            optimizer.step()
+        train.step(batch_of(model))
         slowest = torch.tensor(time.perf_counter() - began_s)
         torch.distributed.all_reduce(slowest, op=torch.distributed.ReduceOp.MAX)
         yield float(slowest)
