@@ -102,7 +102,7 @@ def rehearsal_of(draft: CellDraft) -> CellDraft:
     given = draft.header
     resources = given.resources.model_copy(update={"workers_per_node": 1, "nodes": 1})
     judged = {name: type(given).model_fields[name].default for name in ("objective", "early_stop")}
-    alone = {"resources": resources, "trials": 1, "retries": 0, "launcher": "env", "elastic": False}
+    alone = {"resources": resources, "parallel": None, "trials": 1, "retries": 0, "launcher": "env", "elastic": False}
     header = given.model_copy(update={**judged, **alone})
     script = _SCRIPT.format(source=draft.captured.script, ranks=ranks)
     captured = replace(draft.captured, script=script, source_map=())

@@ -11,7 +11,7 @@ from jupyter_autotrain.errors import PlanError  # noqa: E402 - after the check f
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.rehearse.rehearsal import ranks_to_rehearse, rehearse  # noqa: E402 - after the check for torch
 from tests.matrices import long_besides  # noqa: E402 - after the check for torch
-from tests.parallel import training  # noqa: E402 - after the check for torch
+from tests.parallel import planning, training  # noqa: E402 - after the check for torch
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's own, of hooks on wrapped modules
 RANKS = 4
@@ -139,3 +139,85 @@ def planned(model, devices, **words):
             optimizer.step()
 
     return plan.rehearse(train, ranks=(0, ranks - 1))
+
+
+DEEP = "llama of 4 layers"
+
+
+def staged(row, model=DEEP, batches=lambda batch, rank: batch, before=lambda net, rank: None):
+    """The rehearsal of steps by whole batches, with places for faults."""
+    plan = planning.staged(model, row)
+
+    def train():
+        rank = distributed.get_rank()
+        net = training.network(model).train()
+        training_steps = plan.parallelize(net, optimizer=torch.optim.AdamW(net.parameters()))
+        before(net, rank)
+        for _ in range(3):
+            training_steps.step(batches(training.example(model), rank))
+
+    return plan.rehearse(train)
+
+
+CASES = [
+    (model, row)
+    for model in training.DEEP_MODELS
+    for row in planning.PIPELINE_ROWS
+    if not (model.startswith("Blocks") and row.startswith(("interleaved", "1F1B of 4")))  # has three equal blocks
+]
+DEFAULT = [(DEEP, "1F1B, FSDP"), ("gpt2 of 4 layers", "interleaved")]
+
+
+@pytest.mark.parametrize("case", long_besides(DEFAULT, CASES), ids=lambda case: "{}-{}".format(*case))
+def test_sound_stages_have_no_fault(case):
+    model, row = case
+    found = staged(row, model)
+    assert (found.faults, found.uneven) == ((), ())
+    assert found.rehearsed == tuple(range(planning.ranks_of(row)))
+    assert set(found.peak_bytes) == set(found.rehearsed)
+
+
+def test_a_stage_that_is_sent_another_form_than_it_waits_for_is_found():
+    def shorter(batch, rank):
+        return batch if rank else {name: value[:, :6] for name, value in batch.items()}
+
+    (fault,) = staged("1F1B", batches=shorter).faults
+    assert fault.startswith("Rank 0 does send of [4, 6, 32] float32 to rank 1 at test_rehearsal.py line")
+    assert "while rank 1 does recv of [4, 8, 32] float32 from rank 0" in fault
+
+
+def test_a_stage_whose_layer_fails_is_named():
+    def fail(net, rank):
+        if rank == 1:
+            net.model.layers[3].mlp.down_proj = nn.Linear(8, 32)
+
+    (fault,) = staged("1F1B", before=fail).faults
+    assert fault.startswith("Rank 1 fails at test_rehearsal.py line")
+
+
+def test_a_collective_of_one_stage_alone_is_found():
+    def between(_net, rank):
+        if rank == 1:
+            distributed.barrier()
+
+    (fault,) = staged("1F1B", before=between).faults
+    assert "ank 1 does barrier" in fault
+
+
+@pytest.mark.parametrize("devices", long_besides(["8x8xA100"], ["8x8xA100", "128x8xA100"]))
+def test_stages_have_no_fault_on_many_devices(devices):
+    ranks = api.ClusterSpec.parse(devices).devices
+    batch = training.example(DEEP)
+    batch = {name: value.repeat(ranks // 16, 1) for name, value in batch.items()}
+    degrees = planning.Stages(pipeline=4, data=ranks // 4, microbatches=4, zero=3)
+    net = training.network(DEEP)
+    plan = api.plan(net, batch, devices, search="recursive_programming", pins=degrees)
+
+    def train():
+        net = training.network(DEEP).train()
+        steps = plan.parallelize(net, optimizer=torch.optim.AdamW(net.parameters()))
+        for _ in range(3):
+            steps.step(batch)
+
+    found = plan.rehearse(train)
+    assert (found.ranks, found.faults, found.uneven) == (ranks, (), ())

@@ -12,11 +12,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from torch import distributed, nn
+from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
 
-from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply import pretrained
 from jupyter_autotrain.parallel.apply.checkpoints import TrainingState
 from jupyter_autotrain.parallel.apply.loading import rank_loader
@@ -89,22 +88,12 @@ def parallelize(  # noqa: PLR0913 - the recipe, the parts of a training loop, an
     """
     check_owned(model, optimizer)
     ranks = meet(recipe)
-    _check_sends(recipe, ranks)
     model, stepper, statistics = _prepared(recipe, model, optimizer, ranks, 1, max_norm)
     stepper.install(())
     if tell and ranks.count == recipe.ranks:
         StepClock(model, optimizer, ranks, tell)
     _say(ranks, statistics)
     return Training(recipe, model, loss_fn, optimizer, ranks, stepper.exchanged, list(schedulers))
-
-
-def _check_sends(recipe: Recipe, ranks: Ranks) -> None:
-    if recipe.pipeline and not ranks.are_alone and distributed.get_backend() == "fake":
-        raise PlanError(
-            "A rehearsal sends nothing, and pipeline stages compute on what they are sent.",
-            "Plans without pipeline stages.",
-            "Run a few steps on as many processes: resources: {workers_per_node: N}.",
-        )
 
 
 def _prepared(

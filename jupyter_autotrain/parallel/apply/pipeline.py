@@ -49,7 +49,9 @@ class Pipeline:
         self._microbatches: list[Any] = []
         self._schedules: dict[bool, tuple[object, Any]] = {}
         layers = Layers(model, recipe)
-        self._parts = {part: _Part(model, layers, part, self._find, loss_of) for part in parts_of(recipe, ranks)}
+        self._parts = {
+            part: _Part(model, layers, recipe.layers_of(part), self._find, loss_of) for part in parts_of(recipe, ranks)
+        }
 
     def _find(self, number: int) -> Any:  # noqa: ANN401 - a microbatch as the user has it
         return self._microbatches[number]
@@ -103,13 +105,13 @@ class _Part(nn.Module):
     Args:
         model: The model.
         layers: Its layers.
-        part: Number of the part.
+        part: Numbers of the part's layers.
         find: Returns a microbatch by its number.
         loss_of: Runs the whole model.
     """
 
     def __init__(
-        self, model: nn.Module, layers: Layers, part: int, find: Callable[[int], Any], loss_of: LossOf
+        self, model: nn.Module, layers: Layers, part: range, find: Callable[[int], Any], loss_of: LossOf
     ) -> None:
         super().__init__()
         self.model = model
@@ -123,6 +125,11 @@ class _Part(nn.Module):
         microbatch = self._find(int(number))
         made: torch.Tensor = self._layers.run(self._part, received, lambda: self._loss_of(microbatch))
         return made
+
+    def entering(self) -> tuple[torch.Tensor, ...]:
+        """Return a tensor of the form of what the part before sends, as the model makes it for the first layer."""
+        made: torch.Tensor = self._layers.run(range(0), None, lambda: self._loss_of(self._find(0)))
+        return (made.detach().requires_grad_(made.is_floating_point()),)
 
 
 class _Stage(PipelineStage):

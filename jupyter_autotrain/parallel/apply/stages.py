@@ -124,21 +124,20 @@ class Layers:
     """
 
     def __init__(self, model: nn.Module, recipe: PipelineRecipe) -> None:
-        self._recipe = recipe
         self._part: range | None = None
         self._received: torch.Tensor | None = None
         for number, path in enumerate(recipe.layers):
             _take_calls(model.get_submodule(path), functools.partial(self._call, number))
 
-    def run(self, part: int, received: torch.Tensor | None, forward: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the model makes
+    def run(self, part: range, received: torch.Tensor | None, forward: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the model makes
         """Return what a forward pass makes, or the last layer of the part where that is not the model's.
 
         Args:
-            part: Its number.
+            part: Numbers of its layers; of none, what enters the first one is returned.
             received: What the layer before it has made; None for the first part.
             forward: Runs the whole model.
         """
-        self._part = self._recipe.layers_of(part)
+        self._part = part
         self._received = received
         try:
             return forward()

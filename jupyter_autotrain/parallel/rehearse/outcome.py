@@ -4,23 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Final
 
 from jupyter_autotrain.agent.sizes import format_memory
 from jupyter_autotrain.errors import PlanError
 
+SEND: Final = "send"
+RECV: Final = "recv"
+
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One collective: its kind, the tensors it exchanges, and the line of the user's code that leads to it."""
+    """One exchange of a rank with others.
+
+    Attributes:
+        kind: The collective, or `SEND` or `RECV`.
+        tensors: What it exchanges.
+        line: The line of the user's code that leads to it.
+        ranks: Those of the collective; the other one of what is sent or received.
+    """
 
     kind: str
     tensors: tuple[str, ...]
     line: str
+    ranks: tuple[int, ...]
 
     @property
-    def form(self) -> tuple[str, tuple[str, ...]]:
-        """Return what has to be the same on all ranks."""
-        return self.kind, self.tensors
+    def form(self) -> tuple[object, ...]:
+        """Return what has to be the same on all ranks that take part."""
+        return self.tensors if self.kind in {SEND, RECV} else (self.kind, self.tensors, self.ranks)
 
 
 @dataclass(slots=True)
@@ -111,33 +124,45 @@ def _faults(recordings: Sequence[Recording]) -> Iterator[str]:
     for one in failed[:1]:
         well = next(other.rank for other in recordings if not other.error)
         yield f"Rank {one.rank} fails{_at(one.line)}, rank {well} does not: {one.error}"
-    first = next(one for one in recordings if not one.error)
-    for other in recordings:
-        if other is not first and not other.error:
-            found = _difference(first, other)
-            if found:
-                yield found
-                return
-    if not first.steps:
+    whole = [one for one in recordings if not one.error]
+    found = next(filter(None, (_difference(one, other) for one, other in combinations(whole, 2))), "")
+    if found:
+        yield found
+    elif not whole[0].steps:
         yield "The loop ends without a step of an optimizer."
 
 
 def _difference(one: Recording, other: Recording) -> str:
-    """Return where two ranks first do not exchange the same."""
-    pairs = zip(one.exchanges, other.exchanges, strict=False)
-    for a, b in pairs:
+    """Return where two ranks first do not exchange the same with each other."""
+    for mine, theirs in ((None, None), (SEND, RECV), (RECV, SEND)):
+        found = _first_unlike(one, _with(one, other, mine), other, _with(other, one, theirs))
+        if found:
+            return f"{found}: they would wait for ever."
+    return ""
+
+
+def _with(one: Recording, other: Recording, kind: str | None) -> list[Exchange]:
+    """Return what one rank sends to another, or receives from it; None: the collectives in which both take part."""
+    kinds = {exchange.kind for exchange in one.exchanges} - {SEND, RECV} if kind is None else {kind}
+    return [exchange for exchange in one.exchanges if exchange.kind in kinds and other.rank in exchange.ranks]
+
+
+def _first_unlike(one: Recording, mine: list[Exchange], other: Recording, theirs: list[Exchange]) -> str:
+    for a, b in zip(mine, theirs, strict=False):
         if a.form != b.form:
-            return f"{_does(one, a)}, while {_does(other, b).replace('Rank', 'rank')}: they would wait for ever."
-    longer, shorter = sorted((one, other), key=lambda found: -len(found.exchanges))
-    if len(longer.exchanges) == len(shorter.exchanges):
+            return f"{_does(one, a)}, while {_does(other, b).replace('Rank', 'rank')}"
+    more = mine[len(theirs) :] or theirs[len(mine) :]
+    if not more:
         return ""
-    more = longer.exchanges[len(shorter.exchanges)]
-    return f"{_does(longer, more)}, while rank {shorter.rank} has no more to exchange: they would wait for ever."
+    longer, shorter = (one, other) if len(mine) > len(theirs) else (other, one)
+    return f"{_does(longer, more[0])}, while rank {shorter.rank} has no more to exchange"
 
 
 def _does(one: Recording, exchange: Exchange) -> str:
     tensors = f" of {' and '.join(exchange.tensors)}" if exchange.tensors else ""
-    return f"Rank {one.rank} does {exchange.kind}{tensors}{_at(exchange.line)}"
+    way = {SEND: " to", RECV: " from"}.get(exchange.kind)
+    peer = f"{way} rank {exchange.ranks[0]}" if way else ""
+    return f"Rank {one.rank} does {exchange.kind}{tensors}{peer}{_at(exchange.line)}"
 
 
 def _uneven(recordings: Sequence[Recording]) -> Iterator[str]:
@@ -145,7 +170,7 @@ def _uneven(recordings: Sequence[Recording]) -> Iterator[str]:
     well = [one for one in recordings if one.inputs]
     for one in well[1:]:
         for number, (a, b) in enumerate(zip(well[0].inputs, one.inputs, strict=False), start=1):
-            if a != b:
+            if a and b and a != b:  # a part of a pipeline finds its batch itself
                 yield f"Call {number} of the model gets {a[0]} on rank {well[0].rank} and {b[0]} on rank {one.rank}."
                 return
 

@@ -1,7 +1,8 @@
 """One rank of a rehearsal: the loop runs in a fake process group, and what it exchanges, reads and holds is recorded.
 
 torch's fake process group knows the number of ranks and moves nothing. Values that would come from other ranks are
-this rank's own or arbitrary, so that no number that is computed means anything; shapes, order and errors do.
+this rank's own or arbitrary, those of other pipeline stages zeros, so that no number that is computed means anything;
+shapes, order and errors do.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from unittest import mock
 
 import torch
 from torch import distributed, nn
-from torch._C._distributed_c10d import GradBucket
+from torch._C._distributed_c10d import GradBucket, _resolve_process_group
+from torch.distributed.pipelining import PipelineStage
+from torch.distributed.pipelining._utils import (
+    _derive_grad_metas,
+    _StageBackwardMeta,
+    _StageForwardMeta,
+    extract_tensor_metas,
+)
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -25,7 +33,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.measuring import MemoryWatch
-from jupyter_autotrain.parallel.rehearse.outcome import Exchange, Recording
+from jupyter_autotrain.parallel.rehearse.outcome import RECV, SEND, Exchange, Recording
 
 STEPS: Final = 2  # so that what a loop does between steps is seen, too
 _OWN: Final = ("/torch/", "/jupyter_autotrain/", "/transformers/", "<frozen", "/contextlib.py", "/functools.py")
@@ -47,11 +55,20 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 - as torch's own
         if func.namespace in {"c10d", "_c10d_functional"}:
             name = func.name().split("::")[1].split(".")[0].strip("_")
-            if name not in {"wait_tensor", "send", "recv", "recv_any_source"}:
-                tensors = [one for one in torch.utils._pytree.tree_leaves(args) if isinstance(one, torch.Tensor)]  # noqa: SLF001 - torch has no other
-                shapes = tuple(f"{list(one.shape)} {str(one.dtype)[6:]}" for one in tensors)
-                self.recording.exchanges.append(Exchange(name, shapes, _user_line()))
+            if name != "wait_tensor":
+                self._exchanged(name, torch.utils._pytree.tree_leaves(args))  # noqa: SLF001 - torch has no other
         return func(*args, **(kwargs or {}))
+
+    def _exchanged(self, name: str, args: list[Any]) -> None:
+        tensors = [one for one in args if isinstance(one, torch.Tensor)]
+        shapes = tuple(f"{list(one.shape)} {str(one.dtype)[6:]}" for one in tensors)
+        ranks = _ranks_of(args)
+        if name in {SEND, RECV}:
+            ranks = (ranks[next(one for one in args if isinstance(one, int))],)
+        if name == RECV:
+            for one in tensors:
+                one.zero_()
+        self.recording.exchanges.append(Exchange(name, shapes, _user_line(), ranks))
 
     def called(self, module: nn.Module, args: Any) -> None:  # noqa: ANN401 - whatever a module takes
         """Note what a model is given; modules inside of it do not count."""
@@ -130,7 +147,7 @@ def _watched(recorder: _Recorder) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _stand_ins() -> Iterator[None]:
-    """Replace what needs answers of other ranks: gradient buckets of DDP, and exchanged Python objects."""
+    """Replace what needs answers of other ranks: gradient buckets of DDP, exchanged objects, forms between stages."""
     made = DistributedDataParallel.__init__
 
     def make(self: DistributedDataParallel, *args: Any, **words: Any) -> None:  # noqa: ANN401 - as torch's own
@@ -150,6 +167,8 @@ def _stand_ins() -> Iterator[None]:
         mock.patch.object(DistributedDataParallel, "__init__", make),
         mock.patch.object(distributed, "all_gather_object", gather),
         mock.patch.object(distributed, "broadcast_object_list", broadcast),
+        mock.patch.object(PipelineStage, "_send_meta"),
+        mock.patch.object(PipelineStage, "_recv_meta", _form_of_neighbour),
     ):
         yield
 
@@ -165,9 +184,23 @@ def _reduce_bucket(_state: object, bucket: Any) -> torch.futures.Future[torch.Te
 _reduce_bucket.__annotations__.update({"bucket": GradBucket, "return": torch.futures.Future[torch.Tensor]})
 
 
+def _form_of_neighbour(stage: Any, neighbour: int) -> Any:  # noqa: ANN401 - torch's own classes are not public
+    """Return what a stage is told of what it receives: the form of what enters its layers, or of their gradients."""
+    if neighbour > stage.stage_index:
+        return _StageBackwardMeta(backward_metas=_derive_grad_metas(stage._stage_meta.outputs))  # noqa: SLF001 - as above
+    return _StageForwardMeta(forward_metas=extract_tensor_metas(stage.submod.entering()) or ())
+
+
+def _ranks_of(args: list[Any]) -> tuple[int, ...]:
+    """Return the ranks of the process group among the arguments of a collective; of functional ones it is the last."""
+    held = next((one for one in args if isinstance(one, torch.ScriptObject)), None)
+    group = _resolve_process_group(args[-1]) if held is None else distributed.ProcessGroup.unbox(held)
+    return tuple(distributed.get_process_group_ranks(group))
+
+
 def _user_line() -> str:
     """Return the innermost line that is neither torch's nor this package's."""
-    frame = sys._getframe(2)  # noqa: SLF001 - the cheap way
+    frame = sys._getframe(3)  # noqa: SLF001 - the cheap way
     found: Any = frame
     while found is not None and _is_own(found.f_code.co_filename):
         found = found.f_back

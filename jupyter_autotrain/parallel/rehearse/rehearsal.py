@@ -6,7 +6,9 @@ A cell is rehearsed in a trial of one process.
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
 from typing import Final
 
 from torch import distributed
@@ -60,7 +62,14 @@ def rehearse_cell(source: str, ranks: int, names: Mapping[str, object]) -> None:
     code = compile(source, _FILE, "exec", dont_inherit=True)
 
     def loop() -> None:
-        exec(code, _names_of_rank(names))  # noqa: S102 - running the user's cell is the purpose
+        main = ModuleType("__main__")  # where copied objects look for the classes that the cell defines
+        vars(main).update(_names_of_rank(names))
+        own = sys.modules[main.__name__]
+        sys.modules[main.__name__] = main
+        try:
+            exec(code, vars(main))  # noqa: S102 - running the user's cell is the purpose
+        finally:
+            sys.modules[main.__name__] = own
 
     found = rehearse(loop, ranks)
     print(found)  # noqa: T201 - the trial's own log
