@@ -15,7 +15,7 @@ from typing import Final
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision, OpDecision
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
-from jupyter_autotrain.parallel.pipeline_axis import why_not_staged
+from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe, why_not_staged
 from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
 
 BATCH_STATISTICS: Final = ("batch_norm", "native_batch_norm", "_batch_norm_with_update")
@@ -101,9 +101,14 @@ def _idle_axis(graph: OpGraph, decision: Decision) -> str:
     return f"the same work on all ranks of the axis {' and '.join(axes)}" if axes else ""
 
 
-def _stages(graph: OpGraph, decision: Decision) -> str:
+def _stages(graph: OpGraph, decision: Decision, *, equal: bool) -> str:
     stages = len(decision.stages)
-    return f"{stages} pipeline stages" if stages > 1 and not why_not_staged(graph, decision) else ""
+    if stages == 1 or why_not_staged(graph, decision):
+        return ""
+    recipe = pipeline_recipe(graph, decision)
+    assert recipe is not None
+    sizes = {len(recipe.layers_of(part)) for part in range(recipe.parts)}
+    return f"{stages} pipeline stages" if (len(sizes) == 1) is equal else ""
 
 
 def _odd_stages(graph: OpGraph, decision: Decision) -> str:
@@ -204,7 +209,8 @@ CHOICES: Final = (
     Choice("sequence axis", _EXPORTED, partial(_axis, LoopRole.SEQUENCE, "positions split")),
     Choice("spatial axis", _EXPORTED, partial(_axis, LoopRole.SPATIAL, "height or width split")),
     Choice("expert axis", _EXPORTED, partial(_axis, LoopRole.EXPERT, "experts split")),
-    Choice("pipeline of equal stages", _EXECUTED, _stages),
+    Choice("pipeline of equal stages", _EXECUTED, partial(_stages, equal=True)),
+    Choice("pipeline of unequal stages", _EXECUTED, partial(_stages, equal=False)),
     Choice("GPipe", _EXECUTED, partial(_schedule, Schedule.GPIPE)),
     Choice("1F1B", _EXECUTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
     Choice("interleaved 1F1B", _EXECUTED, partial(_schedule, Schedule.INTERLEAVED)),

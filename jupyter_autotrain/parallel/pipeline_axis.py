@@ -1,8 +1,8 @@
 """The pipeline stages of a decision: what executing them takes, or why they are not executed.
 
-Executed are stages of equal numbers of equal layers, in a model that runs modules before its layers, then the layers
-one after another, then modules after them. One activation goes from layer to layer; what else layers read (masks,
-positions, rotary tables) is made from inputs alone, by each stage for itself. Linear in the graph.
+Executed are stages of equal layers, chunks of them in equal numbers, in a model that runs modules before its layers,
+then the layers one after another, then modules after them. One activation goes from layer to layer; what else layers
+read (masks, positions, rotary tables) is made from inputs alone, by each stage for itself. Linear in the graph.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe
 from jupyter_autotrain.parallel.decision import Decision
@@ -32,14 +33,23 @@ def pipeline_recipe(graph: OpGraph, decision: Decision) -> PipelineRecipe | None
     if tensor_axis(graph, decision) is not None:
         raise NotExecutedError("layers are split over a tensor axis too")
     read = _Reader(graph)
-    chunks = stages * decision.chunks
-    if len(read.layers) % chunks:
-        raise NotExecutedError(f"{len(read.layers)} layers are not cut into {chunks} equal parts")
     read.check_layers()
-    for layer, stage in enumerate(read.stages(decision)):
-        if stage != layer * stages // len(read.layers):
-            raise NotExecutedError(f"layer {layer} is on stage {stage}, and stages are unequal")
-    return PipelineRecipe(stages, tuple(read.layers), read.first, read.last, decision.schedule, decision.chunks)
+    chunks = stages * decision.chunks
+    ends = _ends(read.stages(decision), stages) if decision.chunks == 1 else _even(len(read.layers), chunks)
+    return PipelineRecipe(stages, tuple(read.layers), ends, read.first, read.last, decision.schedule, decision.chunks)
+
+
+def _even(layers: int, parts: int) -> tuple[int, ...]:
+    if layers % parts:
+        raise NotExecutedError(f"{layers} layers are not cut into {parts} equal parts")
+    return tuple(range(layers // parts, layers + 1, layers // parts))
+
+
+def _ends(stage_of: list[int], stages: int) -> tuple[int, ...]:
+    """Return where each stage ends, by the stage of each layer."""
+    if stage_of != sorted(stage_of) or set(stage_of) != set(range(stages)):
+        raise NotExecutedError("not every stage has layers of its own, in their order")
+    return tuple(accumulate(Counter(stage_of).values()))
 
 
 def why_not_staged(graph: OpGraph, decision: Decision) -> str:

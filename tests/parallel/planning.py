@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 
+import pytest
+
 from jupyter_autotrain.parallel import api
 from jupyter_autotrain.parallel.cost.memory import Schedule
 from jupyter_autotrain.parallel.plan import Megatron
@@ -74,6 +76,14 @@ def ranks_of(row):
     """Return processes of a row with pipeline stages."""
     degrees, _ = PIPELINE_ROWS[row]
     return degrees["pipeline"] * degrees.get("data", 1)
+
+
+def skip_beyond(model, row):
+    """Skip stages that a model does not have."""
+    if model.startswith("Blocks") and row.startswith(("interleaved", "1F1B of 4")):
+        pytest.skip("the graph has three equal blocks: the head is fused with the last layer")
+    if model.endswith("5 layers") and row.startswith("interleaved"):
+        pytest.skip("chunks are of equal numbers of layers")
 
 
 @dataclass(frozen=True, slots=True)

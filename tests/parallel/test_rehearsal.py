@@ -159,18 +159,14 @@ def staged(row, model=DEEP, batches=lambda batch, rank: batch, before=lambda net
     return plan.rehearse(train)
 
 
-CASES = [
-    (model, row)
-    for model in training.DEEP_MODELS
-    for row in planning.PIPELINE_ROWS
-    if not (model.startswith("Blocks") and row.startswith(("interleaved", "1F1B of 4")))  # has three equal blocks
-]
+CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.PIPELINE_ROWS]
 DEFAULT = [(DEEP, "1F1B, FSDP"), ("gpt2 of 4 layers", "interleaved")]
 
 
 @pytest.mark.parametrize("case", long_besides(DEFAULT, CASES), ids=lambda case: "{}-{}".format(*case))
 def test_sound_stages_have_no_fault(case):
     model, row = case
+    planning.skip_beyond(model, row)
     found = staged(row, model)
     assert (found.faults, found.uneven) == ((), ())
     assert found.rehearsed == tuple(range(planning.ranks_of(row)))

@@ -100,6 +100,14 @@ def llama(layers=2):
     return transformers.LlamaForCausalLM(transformers.LlamaConfig(**sizes))
 
 
+def bloom(layers=2):
+    """A model whose layers return tuples."""
+    import transformers
+
+    sizes = {"hidden_size": 32, "n_layer": layers, "n_head": 4}
+    return transformers.BloomForCausalLM(transformers.BloomConfig(**sizes, **WORDS))
+
+
 def bert(layers=2):
     import transformers
 
@@ -116,10 +124,10 @@ def vit(layers=2):
     return transformers.ViTForImageClassification(config)
 
 
-def t5():
+def t5(layers=2):
     import transformers
 
-    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4, "dropout_rate": 0.0}
+    sizes = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": layers, "num_heads": 4, "dropout_rate": 0.0}
     config = transformers.T5Config(**sizes, vocab_size=96, decoder_start_token_id=0, relative_attention_num_buckets=8)
     return transformers.T5ForConditionalGeneration(config)
 
@@ -135,7 +143,8 @@ def mixtral():
 
 MODELS = {"mlp": Mlp, "cnn": Cnn, "gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
 TENSOR_MODELS = {**MODELS, "blocks": Blocks, "t5": t5, "mixtral": mixtral}
-DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt2, llama, bert, vit, Blocks)}
+DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt2, llama, bloom, bert, vit, Blocks)}
+DEEP_MODELS["llama of 5 layers"] = partial(llama, 5)
 
 
 def network(model):

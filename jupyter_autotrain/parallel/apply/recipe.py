@@ -95,6 +95,7 @@ class PipelineRecipe:
     Attributes:
         stages: How many there are.
         layers: Paths of the equal layers, in the order in which they run.
+        ends: For each part, the number of the layer after its last one.
         first: Modules with weights that run before them.
         last: Modules with weights that run after them; of one weight in both, both stages have a copy.
         schedule: Order of microbatches.
@@ -103,6 +104,7 @@ class PipelineRecipe:
 
     stages: int
     layers: tuple[str, ...]
+    ends: tuple[int, ...]
     first: tuple[str, ...]
     last: tuple[str, ...]
     schedule: Schedule
@@ -115,8 +117,7 @@ class PipelineRecipe:
 
     def layers_of(self, part: int) -> range:
         """Return the numbers of the layers of a part."""
-        each = len(self.layers) // self.parts
-        return range(part * each, (part + 1) * each)
+        return range(self.ends[part - 1] if part else 0, self.ends[part])
 
 
 @dataclass(frozen=True, slots=True)

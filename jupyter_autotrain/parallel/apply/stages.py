@@ -124,6 +124,7 @@ class Layers:
     """
 
     def __init__(self, model: nn.Module, recipe: PipelineRecipe) -> None:
+        self._length: int | None = None  # of what layers make, once it is known
         self._part: range | None = None
         self._received: torch.Tensor | None = None
         for number, path in enumerate(recipe.layers):
@@ -157,17 +158,32 @@ class Layers:
         if number >= self._part.stop:
             raise PartEnded(hidden)
         if number < self._part.start:
-            return hidden
+            return self._passed_on(hidden, layer, args, words)
         if number == self._part.start and self._received is not None:
             args, words = _with_hidden(args, words, self._received)
-        made = layer(*args, **words)
-        if not isinstance(made, torch.Tensor):
-            raise PlanError(
-                f"Layer {number} returns a {type(made).__name__}.",
-                "Layers that return one tensor, which the next stage is sent.",
-                "Return the hidden states alone, or plan without a pipeline: space=StrategySpace(stages=(1,)).",
-            )
-        return made
+        return layer(*args, **words)
+
+    def _passed_on(
+        self, hidden: torch.Tensor, layer: Callable[..., Any], args: tuple[Any, ...], words: dict[str, Any]
+    ) -> Any:  # noqa: ANN401 - what a layer makes
+        """Return hidden states as the layers do, alone or before others; of a layer that other ranks run."""
+        if self._length is None:
+            with torch.no_grad():
+                self._length = _length(layer(*args, **words))
+        return (hidden, *[None] * (self._length - 1)) if self._length else hidden
+
+
+def _length(made: object) -> int:
+    """Return the length of the tuple that a layer has made; 0 for a tensor alone."""
+    if isinstance(made, torch.Tensor):
+        return 0
+    if isinstance(made, tuple) and made and isinstance(made[0], torch.Tensor):
+        return len(made)
+    raise PlanError(
+        f"A layer returns a {type(made).__name__}.",
+        "A tensor, which the next stage is sent, or a tuple that begins with it.",
+        "Return the hidden states so, or plan without a pipeline: space=StrategySpace(stages=(1,)).",
+    )
 
 
 def _take_calls(layer: nn.Module, call: Callable[..., Any]) -> None:

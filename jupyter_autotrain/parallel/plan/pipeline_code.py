@@ -89,6 +89,7 @@ def _stages(pipeline: PipelineRecipe) -> Iterator[str]:
     yield f"    stages={pipeline.stages},"
     for name in ("layers", "first", "last"):
         yield from tuple_lines(name, ((path, "{}") for path in getattr(pipeline, name)))
+    yield f"    ends={pipeline.ends},"
     yield f"    schedule=Schedule.{pipeline.schedule.name},"
     yield f"    chunks={pipeline.chunks},"
     yield "),"

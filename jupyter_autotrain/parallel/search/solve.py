@@ -12,6 +12,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.sizes import format_memory
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import InfeasibleError, PlanError
+from jupyter_autotrain.parallel.choices import beyond
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.search.factors.lagrangian import relative_gap
 from jupyter_autotrain.parallel.search.naming import plan_name
@@ -88,11 +89,13 @@ def _exported(
     progress: ProgressMonitor,
     fault: PlanError,
 ) -> Solution:
-    """Return the best plan of all where none that runs was found, which `fault` says."""
+    """Return the best plan of all where none was found among the uniform ones that run, which `fault` says."""
     try:
         found = solve(graph, cluster, replace(request, execute=False), clock=progress.clock, tell=progress.tell)
     except InfeasibleError as nothing:
         raise InfeasibleError(nothing.found, nothing.expected, fault.action, nothing.least_memory_bytes) from None
+    if not beyond(found.graph, found.decision):
+        return found  # as with unequal stages, which are pinned and not searched
     return replace(found, none_runs=f"{fault.found} {fault.expected} {fault.action}")
 
 

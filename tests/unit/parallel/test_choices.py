@@ -93,11 +93,22 @@ def test_stages_of_equal_layers_are_executed_alone_and_beside_data_axes(degrees,
     assert any("plan.parallelize" in note for note in plan.notes)
 
 
-@pytest.mark.parametrize(("layers", "stages"), [(6, 4), (3, 2)])
-def test_stages_of_unequal_layers_are_not_executed_and_it_is_said_why(layers, stages):
+@pytest.mark.parametrize(("layers", "stages", "ends"), [(6, 4, (1, 3, 5, 6)), (3, 2, (2, 3))])
+def test_stages_of_unequal_numbers_of_layers_are_executed(layers, stages, ends):
     graph = gpt(layers=layers, width=64, heads=4, sequence=32, batch=16, vocabulary=256)
     plan = api.plan(graph, cluster=f"{stages}xA100", pins=Megatron(pipeline=stages, microbatches=4), **INSTANT)
-    assert plan.beyond == (f"{stages} pipeline stages, where {layers} layers are not cut into {stages} equal parts",)
+    assert plan.beyond == ()
+    assert "pipeline of unequal stages" in rows(plan)
+    assert plan.recipe().pipeline.ends == ends
+    assert not any("No plan that runs" in note for note in plan.notes)
+
+
+def test_two_stacks_are_exported_only():
+    pins = Megatron(pipeline=2, microbatches=2)
+    plan = api.plan(training.t5(4), training.example("t5"), "2xA100", pins=pins, **INSTANT)
+    assert "pipeline stages used otherwise" in rows(plan)
+    with pytest.raises(PlanError, match="of the layer before it"):
+        plan.recipe()
 
 
 class Skipping(torch.nn.Module):
