@@ -92,10 +92,10 @@ def test_a_pod_compares_packages_by_python_3_9(tmp_path: Path) -> None:
     code = f"""if True:
         import sys
         sys.path.insert(0, {str(travelling_code.package_folder().parent)!r})
-        from jupyter_autotrain.agent.pods import packages
+        from jupyter_autotrain.agent.pods import preparing
         one = {{"name": "pip", "version": "0.1", "modules": ["pip"]}}
         trial = {{"python_packages": [one], "python_environment": {{"kind": "place"}}, "python_version": "3.9.1"}}
-        print(packages.check(trial, sys.executable, {{}}))
+        print(preparing.check(trial, sys.executable, {{}}))
     """
     done = subprocess.run([oldest_python(), "-I", "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == ""
