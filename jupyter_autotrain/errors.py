@@ -69,7 +69,7 @@ class HeaderError(AutotrainError):
 
     def __init__(self, found: str, expected: str = "", action: str = "", faults: tuple[str, ...] = ()) -> None:
         super().__init__(found, expected, action)
-        self.faults = tuple(printable(fault) for fault in faults) or (self.found,)
+        self.faults = tuple(map(printable, faults)) or (self.found,)
 
     def __reduce__(self) -> tuple[type[HeaderError], tuple[str, str, str, tuple[str, ...]]]:  # type: ignore[override]  # one argument more
         return type(self), (self.found, self.expected, self.action, self.faults)

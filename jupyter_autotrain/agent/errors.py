@@ -19,7 +19,7 @@ class AutotrainError(Exception):
     def __init__(self, found: str, expected: str = "", action: str = "") -> None:
         clauses = printable(found), printable(expected), printable(action)  # they quote files, trials and users
         self.found, self.expected, self.action = clauses
-        super().__init__("\n".join(clause for clause in clauses if clause))
+        super().__init__("\n".join(filter(None, clauses)))
 
     def __reduce__(self) -> tuple[type[AutotrainError], tuple[str, str, str]]:
         return type(self), (self.found, self.expected, self.action)

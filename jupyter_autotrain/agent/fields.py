@@ -12,7 +12,7 @@ def mapping(value: object) -> dict[str, object]:
 
 def strings(value: object) -> list[str]:
     """Return the value if it is a JSON array, as texts, else an empty one."""
-    return [str(item) for item in value] if isinstance(value, (list, tuple)) else []
+    return list(map(str, value)) if isinstance(value, (list, tuple)) else []
 
 
 def sequence(value: object) -> list[object]:

@@ -46,7 +46,7 @@ def to_json(value: object) -> JsonValue:
     if isinstance(value, Mapping):
         return {str(key): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
-        return [to_json(item) for item in value]
+        return list(map(to_json, value))
     if isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{type(value).__name__} has no JSON form")

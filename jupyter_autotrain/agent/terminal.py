@@ -21,10 +21,10 @@ def printable(text: str) -> str:
     Where carriage returns overwrite a line, as in progress bars, its last version is kept. Linear in the text.
     """
     if "\r" in text:
-        text = "\n".join(_last_written(line) for line in text.split("\n"))
+        text = "\n".join(map(_last_written, text.split("\n")))
     return _HALF.sub("\ufffd", _CONTROL.sub("", _SEQUENCE.sub("", text)))
 
 
 def _last_written(line: str) -> str:
-    written = [part for part in line.split("\r") if part]
+    written = list(filter(None, line.split("\r")))
     return written[-1] if written else ""

@@ -179,4 +179,4 @@ def _check_options(profile: Profile, model: type[BaseModel]) -> None:
 
 
 def _dotted(path: Sequence[str | int]) -> str:
-    return ".".join(str(part) for part in path)
+    return ".".join(map(str, path))

@@ -78,7 +78,7 @@ def link_of(topology: str, pcie: Sequence[int] | None = None) -> Link | None:
     pairs = _pairs(topology)
     if not pairs:
         return None
-    counts = [_nvlinks(pair) for pair in pairs]
+    counts = list(map(_nvlinks, pairs))
     if all(counts):
         return _nvlink(counts)
     if pcie is None or pcie[0] not in _PCIE_X1_BYTES_PER_S:
@@ -127,7 +127,7 @@ _CAUSES = (
 
 def must_end(own: Sequence[JobStatus]) -> bool:
     """Tell whether one host has failed in its part, so that the others shall end theirs."""
-    return any(_has_failed(status) for status in own)
+    return any(map(_has_failed, own))
 
 
 def _has_failed(status: JobStatus) -> bool:
@@ -136,7 +136,7 @@ def _has_failed(status: JobStatus) -> bool:
 
 def where(own: Sequence[JobStatus], number: int | None = None) -> str:
     """Return the host that has failed, or the one with this number, with its reason."""
-    named = next(status for status in own if _has_failed(status)) if number is None else own[number]
+    named = next(filter(_has_failed, own)) if number is None else own[number]
     return f"{node_of(named)}: {named.reason}"
 
 

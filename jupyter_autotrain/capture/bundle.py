@@ -156,7 +156,7 @@ class _Writer:
 
 
 def _size_bytes(capture: Capture) -> int:
-    data_bytes = sum(len(content) for content in capture.data.values())
+    data_bytes = sum(map(len, capture.data.values()))
     return len(capture.script.encode()) + data_bytes + sum(path.stat().st_size for path in capture.files.values())
 
 

@@ -105,7 +105,7 @@ def capture(  # noqa: PLR0913 - one keyword for each thing that a header or a ca
         captured=(*(_row(item) for item in items if item.how not in {"setup", "state"}), *shipped.rows(found)),
         files=files,
         folders=tuple(sorted(found.folders)),
-        written=frozenset(relative_path for relative_path in files if found.may_write(relative_path)),
+        written=frozenset(filter(found.may_write, files)),
         source_map=script.source_map,
         notes=(*notes, *slice_.notes),
         reports=reports.find(whole, files, contents, slice_.provided.conflicts),

@@ -66,7 +66,7 @@ def export_script(  # noqa: PLR0913 - one keyword for each thing that a trial ha
         "\n# The cell, with what it needs\n",
         _awaiting(body) if _awaits(body) else body,
     ]
-    script = "\n".join(part for part in parts if part)
+    script = "\n".join(filter(None, parts))
     if out is not None:
         out.write_text(script, encoding="utf-8")
     return script

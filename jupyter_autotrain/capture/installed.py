@@ -18,8 +18,8 @@ def module_folders() -> tuple[Path, ...]:
 
     They never change while Python runs.
     """
-    found = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    return tuple(Path(path) for path in sorted(filter(None, found)))
+    found = set(map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
+    return tuple(map(Path, sorted(filter(None, found))))
 
 
 def file_of(name: str) -> Path | None:
@@ -31,4 +31,4 @@ def file_of(name: str) -> Path | None:
     if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
         return None
     path = Path(file)
-    return None if any(path.is_relative_to(folder) for folder in module_folders()) else path
+    return None if any(map(path.is_relative_to, module_folders())) else path

@@ -46,7 +46,9 @@ class Mutations:
         """Yield the names changed at or below a node, without those of functions' own variables."""
         if isinstance(node, Function | ast.Lambda):
             local |= own_names(node)
-        yield from (name for name in self._by(node) if name not in local)
+        for name in self._by(node):
+            if name not in local:
+                yield name
         for inner in ast.iter_child_nodes(node):
             yield from self._in(inner, local)
 

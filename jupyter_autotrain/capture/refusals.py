@@ -202,7 +202,8 @@ def _named(namespace: Mapping[str, object]) -> Iterator[tuple[int, str]]:
     torch = sys.modules["torch"]
     for name, value in namespace.items():
         if isinstance(value, torch.nn.Module):
-            yield from ((id(parameter), name) for parameter in value.parameters())
+            for parameter in value.parameters():
+                yield id(parameter), name
     for name, value in namespace.items():
         if isinstance(value, torch.Tensor) and not name.startswith("_"):
             yield id(value), name

@@ -99,7 +99,7 @@ def check(reports: Reports, objective: str, *, autolog: bool = True) -> None:
     """
     if not objective or not reports.complete or objective in reports.names:
         return
-    if _STAND_INS & reports.imports or any(_reports_by_itself(top) for top in reports.imports):
+    if _STAND_INS & reports.imports or any(map(_reports_by_itself, reports.imports)):
         return
     if autolog and reports.loops - ({_SCIKIT_LEARN} if reports.names else set()):
         return
@@ -154,7 +154,8 @@ class _Code:
         """Yield the metrics that the calls name, each with its place; None for those known only at run time."""
         for call in self.calls():
             place = f"{self.file}, line {call.lineno}" if self.file else script.place(call.lineno)
-            yield from ((metric, place) for metric in _metrics(call))
+            for metric in _metrics(call):
+                yield metric, place
 
     def names(self, node: ast.AST) -> bool:
         """Tell whether an expression is `report` or `anything.report`, and the trial's."""
@@ -185,7 +186,8 @@ def _metrics(call: ast.Call) -> Iterator[str | None]:
         if keyword.arg is not None:
             yield from [keyword.arg] if keyword.arg != "step" else []
         elif isinstance(keyword.value, ast.Dict):
-            yield from (written_text(key) or None for key in keyword.value.keys)
+            for key in keyword.value.keys:
+                yield written_text(key) or None
         elif isinstance(keyword.value, ast.Call) and isinstance(keyword.value.func, ast.Name):
             plain = keyword.value.func.id == "dict" and not keyword.value.args
             yield from _metrics(keyword.value) if plain else [None]

@@ -60,7 +60,7 @@ _ORDER = ("parameter", "builtin", "import", "source", "data", "file")
 
 def table(capture: Capture) -> Table:
     """Return the capture table: a row per name."""
-    rows = [_row(entry) for entry in sorted(capture.captured, key=_place)]
+    rows = list(map(_row, sorted(capture.captured, key=_place)))
     return Table(_HEAD, rows, right=("size",), more="" if rows else "The cell needs nothing of the notebook.")
 
 

@@ -72,7 +72,7 @@ def in_pickles(files: Iterable[Path], slice_: Slice) -> set[str]:
     """
     values = slice_.namespace.items()
     names = {name for name, value in values if sources.is_definition(value, slice_.home)} - set(slice_.items)
-    captured = (slice_.namespace.get(name) for name in slice_.values.pickles)
+    captured = map(slice_.namespace.get, slice_.values.pickles)
     found = set[str]()
     for content in chain(captured, _contents(files)):
         if isinstance(content, _BYTES) and content[:2].startswith(_PICKLES) and _has(content, slice_.home):

@@ -45,7 +45,7 @@ class CheckMemory:
     def __init__(self, home: Home, choice: BackendChoice, spec: ExperimentSpec) -> None:
         bundle = spec.bundle
         known = (choice.options, spec.python_environment, bundle.python_packages, bundle.python_version)
-        asked = [choice.profile.key, sorted(requirements.paths(spec)), *(to_json(one) for one in known)]
+        asked = [choice.profile.key, sorted(requirements.paths(spec)), *map(to_json, known)]
         content = json.dumps(asked, sort_keys=True)
         self._home = home
         self._path = home.checks / hashlib.sha256(content.encode()).hexdigest()[:24]
@@ -57,7 +57,7 @@ class CheckMemory:
             lines = json.loads(self._path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return [str(line) for line in lines] if 0.0 <= age_s < _KNOWN_S else None
+        return list(map(str, lines)) if 0.0 <= age_s < _KNOWN_S else None
 
     def keep(self, differences: list[str]) -> None:
         """Remember a check that found nothing wrong."""

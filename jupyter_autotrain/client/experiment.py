@@ -80,7 +80,7 @@ class Experiment(ExperimentChanges, ExperimentResults, table.Displayable):
         """
         self._guard.look()
         points = self.store.points(self.id, limit=_ALL, names=names)
-        return [_row(point) for point in points]
+        return list(map(_row, points))
 
     def series(self, name: str) -> dict[int, Columns]:
         """Return one metric as columns (steps, values) by trial number: the fast way to long curves.

@@ -214,7 +214,7 @@ class ExperimentFiles:
 
     def elsewhere_bytes(self) -> int:
         """Return the bytes of files that its trials have left on other machines, and that were not pulled."""
-        directories = [self.directory(trial) for trial in self.store.trials(self.id)]
+        directories = list(map(self.directory, self.store.trials(self.id)))
         return sum(sum(outputs.sizes(directory).values()) for directory in directories)
 
     def _trial(self, trial: int | TrialRecord | None) -> TrialRecord:

@@ -39,7 +39,7 @@ class Patience:
         Such a call goes on in a thread that keeps no process alive. What a call raises is raised here.
         """
         begun_s = time.monotonic()
-        futures = [_in_thread(call) for call in calls]
+        futures = list(map(_in_thread, calls))
         wait(futures, timeout=self.left_s)
         self.spend(time.monotonic() - begun_s)
         return [future.result() if future.done() else None for future in futures]

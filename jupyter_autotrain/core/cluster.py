@@ -171,7 +171,7 @@ class ClusterSpec:
         if isinstance(value, Mapping):
             return _from_mapping(value)
         check_text(value)
-        parts = [of_part(part) for part in value.split("+")]
+        parts = list(map(of_part, value.split("+")))
         return replace(parts[0] if len(parts) == 1 else joined(parts), name=value.strip())
 
     def __str__(self) -> str:

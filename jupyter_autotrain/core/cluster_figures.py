@@ -61,7 +61,7 @@ def parse_part(text: str) -> tuple[Device, tuple[Level, ...]]:
     if counted is None or (kind and kind not in set(LinkKind)):
         raise PlanError(f"Cannot read the cluster {text!r}.", f"Forms: {FORMS}.", "Write it in one of these forms.")
     preset = preset_of(counted["device"])
-    sizes = [int(size) for size in re.findall(r"\d+", counted["sizes"])] or [1]
+    sizes = list(map(int, re.findall(r"\d+", counted["sizes"]))) or [1]
     levels = _levels(_split_chassis(sizes, preset.chassis), preset)
     if kind:
         levels = (*levels[:-1], replace(levels[-1], link=replace(levels[-1].link, kind=LinkKind(kind))))

@@ -86,7 +86,7 @@ def summarize_warnings(notes: Iterable[Note], most: int) -> list[str]:
     for note in notes:
         if note.level in WARNING_LEVELS:
             groups.setdefault(note.text, []).append(note)
-    sentences = [_sentence(same) for same in list(groups.values())[:most]]
+    sentences = list(map(_sentence, list(groups.values())[:most]))
     more = len(groups) - most
     return [*sentences, f"{count(more, 'more warning')}: see the logs (--stderr)."] if more > 0 else sentences
 

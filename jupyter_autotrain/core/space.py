@@ -96,13 +96,13 @@ def from_unit(distribution: Uniform | Normal, u: float) -> float:
 
 def is_finite(space: SearchSpace) -> bool:
     """Tell whether a space has a known, finite number of points: no distribution in it is continuous or unbounded."""
-    return all(_is_finite(distribution) for distribution in space.values())
+    return all(map(_is_finite, space.values()))
 
 
 def _is_finite(distribution: Distribution) -> bool:
     if isinstance(distribution, Choice):
         inner = [option.space for option in distribution.options if isinstance(option, NestedSpace)]
-        return all(is_finite(space) for space in inner)
+        return all(map(is_finite, inner))
     if isinstance(distribution, RandInt):
         return True
     return _steps(distribution) is not None
@@ -110,7 +110,7 @@ def _is_finite(distribution: Distribution) -> bool:
 
 def count_points(space: SearchSpace) -> int:
     """Return the number of points of the grid of a space."""
-    return math.prod(_size(distribution) for distribution in space.values())
+    return math.prod(map(_size, space.values()))
 
 
 def point_at(space: SearchSpace, index: int) -> ParamValues:
@@ -124,7 +124,7 @@ def point_at(space: SearchSpace, index: int) -> ParamValues:
 
 def _size(distribution: Distribution) -> int:
     if isinstance(distribution, Choice):
-        return sum(_option_size(option) for option in distribution.options)
+        return sum(map(_option_size, distribution.options))
     if isinstance(distribution, RandInt):
         return distribution.high - distribution.low
     steps = _steps(distribution)

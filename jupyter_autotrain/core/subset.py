@@ -43,12 +43,15 @@ def _sizes(levels: tuple[Level, ...], batch: int, *, small: bool) -> Iterator[tu
     full = tuple(level.size for level in levels)
     if small:
         sizes = product(*(range(1, size + 1) for size in full))
-        yield from (found for found in sizes if not _is_scattered(found, full))
+        for found in sizes:
+            if not _is_scattered(found, full):
+                yield found
         return
     yield from ((*full[:-1], count) for count in _counts(full[-1], batch))
     yield from ((count, *full[1:]) for count in _counts(full[0], batch)[-1:])
     if len(full) > 1:
-        yield from ((*inner, 1) for inner in _sizes(levels[:-1], batch, small=math.prod(full[:-1]) <= SMALL))
+        for inner in _sizes(levels[:-1], batch, small=math.prod(full[:-1]) <= SMALL):
+            yield *inner, 1
 
 
 def _is_scattered(sizes: tuple[int, ...], full: tuple[int, ...]) -> bool:

@@ -75,7 +75,7 @@ class Table:
         return list(columns)
 
     def _lines(self, columns: Sequence[int]) -> list[str]:
-        widths = _shortened([self._width(column) for column in columns])
+        widths = _shortened(list(map(self._width, columns)))
         to_right = [self.heads[column] in self.right for column in columns]
         heads = [self.heads] if any(self.heads) else []
         lines: list[str] = []

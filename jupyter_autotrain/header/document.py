@@ -81,7 +81,7 @@ class UnfitError(ValueError):
 
 def combined_error(faults: Iterable[Fault]) -> HeaderError:
     """One error for all faults, in the order of their lines; six lines at most are shown."""
-    lines = [str(fault) for fault in in_order(faults)]
+    lines = list(map(str, in_order(faults)))
     shown = lines if len(lines) <= SHOWN else [*lines[: SHOWN - 1], f"and {len(lines) - SHOWN + 1} more"]
     return HeaderError("\n".join(shown), faults=tuple(lines))
 
@@ -176,7 +176,7 @@ def resolve(value: object) -> object:
     if isinstance(value, PlainScalar):
         return _resolve_scalar(value)
     if isinstance(value, list | tuple):
-        return [resolve(item) for item in value]
+        return list(map(resolve, value))
     if isinstance(value, dict):
         return {key: resolve(item) for key, item in value.items()}
     return value

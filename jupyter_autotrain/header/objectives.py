@@ -20,7 +20,7 @@ from jupyter_autotrain.header.types import Text, Truth
 
 FORM: Final = "expected `maximize METRIC`, `maximize max(METRIC)` or `minimize mean(METRIC, last=5)`"
 LARGEST_WINDOW: Final = 1000
-SUMMARIES: Final = tuple(str(summary) for summary in Summary)
+SUMMARIES: Final = tuple(map(str, Summary))
 _DIRECTIONS: Final = {
     "maximize": Direction.MAXIMIZE,
     "max": Direction.MAXIMIZE,
@@ -95,7 +95,7 @@ def read_objectives(value: object) -> tuple[Objective, ...]:
         UnfitError: One cannot be read, or two are of the same metric.
     """
     items = value if isinstance(value, list | tuple) else [value]
-    goals = tuple(read_objective(item) for item in items)
+    goals = tuple(map(read_objective, items))
     metrics = [goal.metric for goal in goals]
     if len(set(metrics)) < len(metrics) or not goals:
         raise UnfitError("expected different metrics", "each is one objective")

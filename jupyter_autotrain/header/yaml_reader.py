@@ -84,7 +84,7 @@ class _Reader:
 
     def read(self) -> Document:
         try:
-            self.events = (e for e in YAML(typ="safe", pure=True).parse(self.text) if _is_content(e))
+            self.events = filter(_is_content, YAML(typ="safe", pure=True).parse(self.text))
             self._top()
         except _UnreadableError as stop:
             self._fault(stop.found, stop.expected, stop.action, stop.line)

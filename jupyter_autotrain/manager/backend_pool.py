@@ -163,8 +163,8 @@ class BackendPool:
     def fail_unusable(self, run: ExperimentRun) -> None:
         """Fail what waits when none of a run's backends can ever be used."""
         choices = run.record.spec.backends
-        if all(self._is_useless(choice) for choice in choices):
-            run.fail_all_waiting("; ".join(self._unusable_reason(choice) for choice in choices))
+        if all(map(self._is_useless, choices)):
+            run.fail_all_waiting("; ".join(map(self._unusable_reason, choices)))
 
     def _is_useless(self, choice: BackendChoice) -> bool:
         key = choice.profile.key

@@ -65,7 +65,7 @@ class EventHandler:
 
     def handle(self, events: Sequence[Event]) -> None:
         """Store what trials reported, then follow each event."""
-        for event in self._store_reports([event for event in events if self._is_current(event)]):
+        for event in self._store_reports(list(filter(self._is_current, events))):
             if isinstance(event, Discovered):
                 self._discovered(event)
             elif isinstance(event, RoundNews):

@@ -176,12 +176,12 @@ class Manager:
             isolated(run, partial(self._submit_placed, run))
             if run.record.spec.mode == STANDARD:
                 isolated(run, partial(session_gpus.follow, run, self._backend_pool))
-        for claim, number in in_turn([self._claim(run) for run in runs]):
+        for claim, number in in_turn(list(map(self._claim, runs))):
             run = self.runs[claim.id]
             isolated(run, partial(self._place, run, number))
             claim.held = len(run.attempts)
             if refusal := self._placer.refusal(run):
-                usual = [number for number in claim.waiting if run.history.is_usual(number)]
+                usual = list(filter(run.history.is_usual, claim.waiting))
                 run.blocked.update(dict.fromkeys(usual, refusal.sentence))
                 claim.waiting = deque(number for number in claim.waiting if not run.history.is_usual(number))
 

@@ -79,7 +79,7 @@ def _once(told: Iterable[tuple[int, str]]) -> list[str]:
     for number, text in told:
         if text:
             groups.setdefault(_STEP.sub("", text), []).append((number, text))
-    return [_sentence(same) for same in groups.values()]
+    return list(map(_sentence, groups.values()))
 
 
 def _sentence(same: Sequence[tuple[int, str]]) -> str:

@@ -244,7 +244,7 @@ def _by_reason(blocked: dict[str, Unschedulable]) -> str:
     for name, one in blocked.items():
         names.setdefault(one.sentence, []).append(name)
     told = [f"on {_first(group)} it {sentence}" for sentence, group in names.items()]
-    left = sum(len(group) for group in list(names.values())[_SHOWN:])
+    left = sum(map(len, list(names.values())[_SHOWN:]))
     more = [f"{count(left, 'more node')} cannot either, for other reasons"] if left else []
     return "; ".join([*told[:_SHOWN], *more])
 

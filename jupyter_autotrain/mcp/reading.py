@@ -105,7 +105,7 @@ class ReadingTools:
             facts = facts_of(found)
             facts["metrics"] = [*map(from_code, metrics)]
             facts["warnings"] = [*map(from_code, found.warnings())]
-            facts["all_trials"] = [_trial(trial) for trial in trials[:_MOST_TRIALS]]
+            facts["all_trials"] = list(map(_trial, trials[:_MOST_TRIALS]))
             facts["trials_left_out"] = max(len(trials) - _MOST_TRIALS, 0)
         return answer(facts)
 
@@ -143,7 +143,7 @@ class ReadingTools:
     def why(self, experiment: str) -> str:
         """Explain why trials of an experiment wait or have failed, a sentence each."""
         with self._experiment(experiment) as found:
-            sentences = [from_code(sentence) for sentence in found.why()[:_MOST_TRIALS]]
+            sentences = list(map(from_code, found.why()[:_MOST_TRIALS]))
             return answer({"experiment": found.id, "state": found.state.value, "why": [*sentences]})
 
     def compare(self, experiments: list[str]) -> str:

@@ -237,7 +237,7 @@ def _member(kind: type[E], given: str, what: str) -> E:
     try:
         return kind(given)
     except ValueError:
-        known = [str(member) for member in kind]
+        known = list(map(str, kind))
         near = closest_match(str(given), known, cutoff=0.0)
         raise PlanError(
             f"Unknown {what} {given!r}.", f"One of {', '.join(known)}; the nearest is {near!r}.", "Correct it."

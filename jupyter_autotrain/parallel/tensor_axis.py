@@ -119,7 +119,7 @@ class _Reader(AxisLayouts):
         for x in parameters:
             self._take_weight(op, x)
         if {Layout.POSITIONS, Layout.FEATURES} & {self.read(op, x) for x in self.activations(op)}:
-            self.summed |= dict.fromkeys(self._holder(x) for x in parameters)
+            self.summed |= dict.fromkeys(map(self._holder, parameters))
         for number, x in enumerate(self.activations(op)):
             self._check_read(op, x, gathers=bool(parameters) and op.family is Family.NORM and number == 0)
         for out in op.outputs:
@@ -249,7 +249,7 @@ class _Reader(AxisLayouts):
 
     def _gathering(self) -> Iterator[str]:
         """Yield modules that read positions to gather them for their products, and hold nothing that needs them."""
-        needing = {layer_of(op) for op in self.graph.ops}
+        needing = set(map(layer_of, self.graph.ops))
         for path in self.summed:
             parts = path.split(".")
             needing |= {".".join(parts[:length]) for length in range(1, len(parts))}

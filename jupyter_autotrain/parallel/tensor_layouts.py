@@ -130,4 +130,5 @@ def sizes_in(graph: OpGraph, split: Collection[str]) -> Iterator[str]:
         if any(inner.startswith(f"{path}.") for inner in split):
             if not all(attributes) or not attributes:
                 raise NotExecutedError(f"{path} writes out a size of what is split, which is not an attribute of it")
-            yield from (f"{path}.{attribute}" for attribute in attributes)
+            for attribute in attributes:
+                yield f"{path}.{attribute}"

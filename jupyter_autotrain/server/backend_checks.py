@@ -47,7 +47,7 @@ def show_check(server: ServerContext, asked: StepsAsked) -> Answer:
     check = server.checks.find(asked.check)
     state = check.state  # before its steps, so that the last are never missed
     steps = list(check.steps)
-    new = [to_json(step) for step in steps[asked.after :]]
+    new = list(map(to_json, steps[asked.after :]))
     is_good = state == "done" and all(step.is_good for step in steps)
     return Answer({"backend": check.backend, "state": state, "good": is_good, "steps": new})
 

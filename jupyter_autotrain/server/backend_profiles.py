@@ -79,7 +79,7 @@ def list_profiles(server: ServerContext, _: Asked) -> Answer:
     context = header_context(server)
     profiles, faults = context.profiles()
     rows: list[JsonValue] = [_origin(context, one) for _, one in sorted(profiles.definitions.items())]
-    return Answer({"files": _files(context), "profiles": rows, "faults": [str(fault) for fault in faults]})
+    return Answer({"files": _files(context), "profiles": rows, "faults": list(map(str, faults))})
 
 
 def show_profile(server: ServerContext, asked: ProfileAsked) -> Answer:
@@ -165,7 +165,7 @@ def _fault(fault: Fault, name: str) -> JsonValue:
     path = fault.location.path
     inside = path[path.index(name) + 1 :] if name in path else ()
     clauses = "; ".join(part.rstrip(".") for part in (fault.found, fault.expected, fault.action) if part)
-    return {"path": [str(part) for part in inside], "text": clauses}
+    return {"path": list(map(str, inside)), "text": clauses}
 
 
 def _origin(context: HeaderContext, definition: Definition) -> JsonValue:

@@ -40,7 +40,7 @@ def list_backends(server: ServerContext, _: Asked) -> Answer:
     profiles, faults = context.profiles()
     there = _running(server)
     rows = [_row(context, profiles, name, there.get(name, [])) for name in profiles.names()]
-    return Answer({"backends": rows, "faults": [_without_file(fault) for fault in faults]})
+    return Answer({"backends": rows, "faults": list(map(_without_file, faults))})
 
 
 def show_inventory(server: ServerContext, asked: BackendAsked) -> Answer:
@@ -103,7 +103,7 @@ def _row(context: HeaderContext, profiles: Profiles, name: str, there: list[Json
         "hides": level_of(context, hidden) if hidden else "",
         "running": len(there),
         "trials": there[:_MOST_TRIALS],
-        "faults": [_without_file(fault) for fault in faults],
+        "faults": list(map(_without_file, faults)),
     }
     return row
 

@@ -86,7 +86,7 @@ class Subscriber:
         if self._is_ended:
             return None
         self._news.clear()
-        changes: list[JsonValue] = [_change_json(change) for change in self._pending.values()]
+        changes: list[JsonValue] = list(map(_change_json, self._pending.values()))
         message: dict[str, JsonValue] = {"changes": changes, "last_id": self._end_id, "reset": self._is_reset}
         if self._manager is not None:
             message["manager"] = {"alive": self._manager}

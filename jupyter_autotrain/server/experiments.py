@@ -150,7 +150,7 @@ def show_code(server: ServerContext, asked: ExperimentAsked) -> Answer:
         {
             "script": data.decode("utf-8", errors="replace"),
             "header": record.spec.header,
-            "captured": [to_json(name) for name in bundle.captured],
+            "captured": list(map(to_json, bundle.captured)),
             "differences": list(bundle.differences),
             "source_map": list(bundle.source_map),
         }

@@ -57,7 +57,7 @@ def validate(server: ServerContext, asked: CellAsked) -> Answer:
     """
     context = _context(server, asked.notebook)
     faults = headers.cell_faults(asked.text, context) if asked.text.startswith(headers.MAGIC) else []
-    return Answer({"faults": [_fault_json(fault) for fault in faults]})
+    return Answer({"faults": list(map(_fault_json, faults))})
 
 
 def complete(server: ServerContext, asked: CompletionAsked) -> Answer:

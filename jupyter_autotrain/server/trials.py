@@ -79,7 +79,7 @@ def _page(store: Store, record: ExperimentRecord, asked: TrialsAsked) -> tuple[i
 
 def show_series(server: ServerContext, asked: SeriesAsked) -> Answer:
     """Answer with the curves of one metric."""
-    trials = {int(number) for number in asked.trials.split(",")} if asked.trials else None
+    trials = set(map(int, asked.trials.split(","))) if asked.trials else None
     with server.stores.reading() as store:
         return Answer(curves_json(store, asked.experiment, asked.metric, trials, asked.max_points))
 

@@ -154,7 +154,7 @@ def _newest(
     pieces: list[list[float]] = []
     if missing:
         for values in newest_values(connection, where[0], plain(objective.metric), where[1:], first_step):
-            pieces.append([value for value in values if math.isfinite(value)])
+            pieces.append(list(filter(math.isfinite, values)))
             missing -= len(pieces[-1])
             if missing <= 0:
                 break
@@ -221,7 +221,7 @@ class MetricTables(StoreMixin):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [_metric_chunk(row) for row in rows]
+        return list(map(_metric_chunk, rows))
 
     def metric_names(self, experiment_id: str, number: int | None = None, attempt: int | None = None) -> list[str]:
         """Return the metrics reported so far, in order of their first report.
@@ -262,7 +262,7 @@ class MetricTables(StoreMixin):
         )
         with self._database.read() as connection:
             rows = connection.execute(query, (key_of(connection, experiment_id), after_id)).fetchall()
-        return [_note(row) for row in rows]
+        return list(map(_note, rows))
 
 
 def _note(row: tuple[int, int, int, float, str, str, int]) -> Note:

@@ -36,7 +36,7 @@ class RequestTable(StoreMixin):
         """Return the unanswered requests, oldest first."""
         query = f"SELECT {_COLUMNS} FROM requests WHERE done = 0 ORDER BY id"  # noqa: S608 - own text
         with self._database.read() as connection:
-            return [_record(row) for row in connection.execute(query)]
+            return list(map(_record, connection.execute(query)))
 
     def finish_request(self, request_id: int, result: JsonObject) -> None:
         """Answer a request; the first answer stays."""

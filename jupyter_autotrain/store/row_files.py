@@ -54,7 +54,7 @@ def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int
     with suppress(OSError, TypeError, ValueError):  # as above
         (experiment_id,) = connection.execute("SELECT id FROM experiments WHERE key = ?", (key,)).fetchone()
         (row,) = _rows(connection, _TRIAL, (key, number))
-        moves = [_portable(move) for move in reversed(_rows(connection, _MOVES, (key, number)))]
+        moves = list(map(_portable, reversed(_rows(connection, _MOVES, (key, number)))))
         path = home.trial_rows(experiment_id, number)
         for folder in (path.parent.parent, path.parent):
             _make(folder, sync=sync)

@@ -139,7 +139,7 @@ class EndingContract(BackendHarness):
         self.needs_background(backend)
         ref, pids = self._stubborn(backend, home, tmp_path)
         receipt = self.make(BackendContext(home)).cancel(ref, 0.1)
-        assert all(self.is_gone(pid) for pid in pids)
+        assert all(map(self.is_gone, pids))
         assert set(pids) <= set(receipt.pids_killed)
         assert receipt.pids_left == ()
         assert 0.1 <= receipt.elapsed_s < 60
@@ -148,7 +148,7 @@ class EndingContract(BackendHarness):
     def _stubborn(self, backend: Backend, home: Home, tmp_path: Path) -> tuple[JobRef, list[int]]:
         ref = self.start(backend, home, STUBBORN)
         self.begun(backend, ref)
-        return ref, [int(pid) for pid in self.fetched(backend, ref, "work/pids", tmp_path / "pids").split()]
+        return ref, list(map(int, self.fetched(backend, ref, "work/pids", tmp_path / "pids").split()))
 
     def test_cancel_lets_a_polite_trial_end_itself(self, backend: Backend, home: Home) -> None:
         self.needs_background(backend)

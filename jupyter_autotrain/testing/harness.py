@@ -70,7 +70,7 @@ class BackendHarness(ABC):
 
     def points(self, backend: Backend, ref: JobRef) -> list[tuple[int, dict[str, float | None]]]:
         """Step and values of all metric frames."""
-        frames = [json.loads(line) for line in self.read(backend, ref, wire.METRICS).splitlines()]
+        frames = list(map(json.loads, self.read(backend, ref, wire.METRICS).splitlines()))
         return [(frame[1], frame[3]) for frame in frames if frame[0] == "m"]
 
     def needs_background(self, backend: Backend) -> None:

@@ -40,7 +40,7 @@ class CurveStop:
     def reason_to_stop(self, number: int, curve: Curve, others: Mapping[int, Curve]) -> StopReason | None:  # noqa: ARG002 - the contract's
         """Judge a trial by where its curve goes."""
         step, value = curve[-1]
-        end = max((len(other) for other in others.values()), default=0)
+        end = max(map(len, others.values()), default=0)
         ends = [other[-1][1] for other in others.values() if len(other) == end and math.isfinite(other[-1][1])]
         is_early = len(curve) < max(_LEAST_REPORTS, _LEAST_SHARE * end) or step < self.warmup_steps
         if is_early or len(curve) >= end or len(ends) < max(self.min_trials, 1):

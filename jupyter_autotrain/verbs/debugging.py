@@ -25,7 +25,7 @@ def stacks(command: CommandContext, arguments: argparse.Namespace) -> None:
     experiment = command.find(arguments.experiment)
     found = take_stacks(experiment, arguments.trial)
     if arguments.json:
-        write_json(command, [to_json(one) for one in found])
+        write_json(command, list(map(to_json, found)))
         return
     answered = [one for one in found if one.text]
     if answered:
@@ -76,7 +76,7 @@ def _ranks(text: str | None) -> list[int] | None:
     if text is None:
         return None
     try:
-        return sorted({int(part) for part in text.split(",")})
+        return sorted(set(map(int, text.split(","))))
     except ValueError:
         raise AutotrainError(
             f"debug: {text!r} names no ranks.", "Numbers such as 0,2.", "See: %autotrain help debug"

@@ -64,10 +64,10 @@ class Axis:
 def axis(label: str, values: Sequence[float], distribution: Distribution | None = None) -> Axis:
     """Return an axis on which all values lie, each of them finite; at least one."""
     if isinstance(distribution, Choice):
-        options = tuple(_option_text(option) for option in distribution.options)
+        options = tuple(map(_option_text, distribution.options))
         return Axis(label, -0.5, len(options) - 0.5, options=options)
     is_log = bool(getattr(distribution, "log", False)) and min(values) > 0
-    places = [math.log10(value) for value in values] if is_log else list(values)
+    places = list(map(math.log10, values)) if is_log else list(values)
     low = min(places)
     high = max(places)
     pad = (high - low) * _MARGIN or abs(high) * 0.1 or 1.0
@@ -77,7 +77,7 @@ def axis(label: str, values: Sequence[float], distribution: Distribution | None 
 def value_on(distribution: Distribution, value: JsonValue) -> float | None:
     """Return where a parameter lies on its axis; None where it is no number and no option."""
     if isinstance(distribution, Choice):
-        texts = [_option_text(option) for option in distribution.options]
+        texts = list(map(_option_text, distribution.options))
         text = _option_text(value)
         return texts.index(text) if text in texts else None
     return float(value) if isinstance(value, int | float) else None

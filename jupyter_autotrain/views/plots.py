@@ -65,7 +65,7 @@ def curves(
     rows = []
     for trial in [one for one in order if one in series][:ROWS]:
         steps, values = series[trial]
-        finite = [value for value in values if math.isfinite(value)] or [math.nan]
+        finite = list(filter(math.isfinite, values)) or [math.nan]
         row = (trial, len(values), steps[-1], number(values[-1]), number(min(finite)), number(max(finite)))
         rows.append([*map(str, row)])
     table = bounded_table(["trial", "values", "last step", "last", "least", "greatest"], rows, len(series))
@@ -133,7 +133,7 @@ def pareto(experiment: Experiment, x: str | None, y: str | None) -> Plot:
         )
     across = experiment.objective_of(x or objectives[0].metric)
     down = experiment.objective_of(y or objectives[1].metric)
-    found = [experiment.objective_values(one) for one in (across, down)]
+    found = list(map(experiment.objective_values, (across, down)))
     both = {trial: (value, found[1][trial]) for trial, value in found[0].items() if trial in found[1]}
     front = experiment.pareto_front()
     best = sorted(both[trial.number] for trial in front if trial.number in both)
@@ -142,7 +142,7 @@ def pareto(experiment: Experiment, x: str | None, y: str | None) -> Plot:
     line = _polyline([panel.point(*pair) for pair in best])
     dots = [panel.dot(*pair, INK) for pair in both.values()] + [panel.dot(*pair, _ORANGE, 4.5, 1) for pair in best]
     parts = [panel.frame(), line, *dots]
-    columns = [experiment.objective_values(one) for one in objectives]
+    columns = list(map(experiment.objective_values, objectives))
     rows = [_front_row(trial, columns) for trial in front]
     table = bounded_table(["trial", *(one.label for one in objectives), "parameters"], rows, len(rows))
     return Plot(title, svg.document(parts, WIDTH, HEIGHT, title), table)

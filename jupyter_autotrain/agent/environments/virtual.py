@@ -86,7 +86,7 @@ def _describe(python: str) -> list[str]:
             [python, "-I", "-S", "-c", _DESCRIBE], stdin=subprocess.DEVNULL, capture_output=True, check=True,
             timeout=_ASK_S,
         )  # fmt: skip
-        return [str(part) for part in json.loads(done.stdout)]
+        return list(map(str, json.loads(done.stdout)))
     except (OSError, subprocess.SubprocessError, ValueError) as error:
         raise NotPreparedError(
             f"The interpreter {python} does not work: {error}. A Python of at least 3.9 was expected, to make the "

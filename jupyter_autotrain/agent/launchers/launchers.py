@@ -106,4 +106,4 @@ class PaddleLauncher(Launcher):
         if not share:
             return found | {"PADDLE_DISTRI_BACKEND": "gloo"}
         own = range(local_rank * share, (local_rank + 1) * share)
-        return found | {"FLAGS_selected_gpus": ",".join(str(index) for index in own)}
+        return found | {"FLAGS_selected_gpus": ",".join(map(str, own))}

@@ -89,7 +89,7 @@ class FirstNode(NodePart):
             self._drop(self._links.pop(node))
         link.node = node
         self._links[node] = link
-        self._told[node] = [str(message.get("address")), [int(port) for port in message.get("ports", ())]]
+        self._told[node] = [str(message.get("address")), list(map(int, message.get("ports", ())))]
         self._ended.discard(node)
         if self.endpoints:  # of an elastic trial, which has lost it before
             self.endpoints[node] = self._told[node]

@@ -40,7 +40,7 @@ def unpack(archive: str, folder: str) -> None:
         OSError: They cannot be written.
     """
     files = marshal.loads(zipimport.zipimporter(archive).get_data(MODULES))  # noqa: S302 - as trusted as this module
-    for parent in sorted({os.path.dirname(path) for path in files}):
+    for parent in sorted(set(map(os.path.dirname, files))):
         os.makedirs(f"{folder}/{parent}", exist_ok=True)
     for path, content in files.items():
         with open(f"{folder}/{path}", "wb") as file:

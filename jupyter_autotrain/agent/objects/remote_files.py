@@ -137,7 +137,7 @@ class RemoteFiles:
         return self._url_of_key(self._key(name))
 
     def _key(self, name: str) -> str:
-        return "/".join(part for part in (self._s3.get("prefix", "").strip("/"), name) if part)
+        return "/".join(filter(None, (self._s3.get("prefix", "").strip("/"), name)))
 
     def _url_of_key(self, key: str) -> str:
         return object_url(self._s3.get("endpoint", ""), self._s3["bucket"], key, self._region)

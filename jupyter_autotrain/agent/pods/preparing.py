@@ -64,7 +64,7 @@ def _list(value: object) -> list[object]:
 
 
 def _mappings(value: object) -> list[dict[str, object]]:
-    return [fields.mapping(one) for one in _list(value)]
+    return list(map(fields.mapping, _list(value)))
 
 
 def _check_packages(trial: Mapping[str, object], environ: Mapping[str, str]) -> list[str]:
@@ -103,7 +103,7 @@ def _use_image(trial: TrialFile) -> None:
 def failed_status(error: DataError) -> dict[str, object]:
     """Return the status file of a trial that could not begin."""
     now_s = time.time()
-    reason = " ".join(part for part in (error.found, error.action.replace("\n", " ")) if part)
+    reason = " ".join(filter(None, (error.found, error.action.replace("\n", " "))))
     return {
         "wire": 1, "state": "FAILED", "reason": reason, "exit_code": None, "signal": None, "supervisor": [0, 0.0, ""],
         "worker": None, "started_s": now_s, "ended_s": now_s, "failed_s": now_s, "peak_memory_bytes": None,

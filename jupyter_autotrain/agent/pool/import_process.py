@@ -25,7 +25,7 @@ _MAIN = "__mp_main__"  # another name that multiprocessing gives to `__main__`
 
 def installed_folders() -> tuple[str, ...]:
     """Return the folders of the standard library and of installed packages; what lies elsewhere is the user's own."""
-    found = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    found = list(map(sysconfig.get_path, ("stdlib", "platstdlib", "purelib", "platlib")))
     found += site.getsitepackages()
     if site.ENABLE_USER_SITE:
         found.append(site.getusersitepackages())
@@ -43,14 +43,14 @@ class ImportEffects:
         self.folders = installed_folders()
         self._modules = set(sys.modules)
         self._descriptors = process_identity.open_files()
-        self._handlers = [signal.getsignal(number) for number in _SIGNALS]
+        self._handlers = list(map(signal.getsignal, _SIGNALS))
         self._folder = os.getcwd()
 
     def fault(self) -> str:
         """Return why what was imported since cannot be shared; "" where it can."""
         modules = sys.modules.keys() - self._modules
         own = self._outside(modules)
-        handlers = [signal.getsignal(number) for number in _SIGNALS]
+        handlers = list(map(signal.getsignal, _SIGNALS))
         found = [
             (process_identity.has_threads(), "it starts threads"),
             (bool(system.children(os.getpid())), "it starts processes"),

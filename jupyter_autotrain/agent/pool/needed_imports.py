@@ -69,7 +69,9 @@ def _imported(path: str) -> Iterator[str]:
 def _of_statements(statements: Sequence[ast.stmt]) -> Iterator[str]:
     for statement in statements:
         if isinstance(statement, ast.Import):
-            yield from (alias.name for alias in statement.names if _top(alias.name) not in _NEVER | _THERE)
+            for alias in statement.names:
+                if _top(alias.name) not in _NEVER | _THERE:
+                    yield alias.name
         elif isinstance(statement, ast.ImportFrom):
             yield from _of_import_from(statement)
         elif isinstance(statement, ast.Try):
@@ -81,7 +83,9 @@ def _of_import_from(statement: ast.ImportFrom) -> Iterator[str]:
     if statement.level or _top(module) in _NEVER | _THERE:
         return
     yield module
-    yield from (f"{module}:{alias.name}" for alias in statement.names if alias.name != "*")
+    for alias in statement.names:
+        if alias.name != "*":
+            yield f"{module}:{alias.name}"
 
 
 def _top(name: str) -> str:

@@ -66,7 +66,7 @@ def _note(trial: api.TrialContext, statement: ast.stmt, error: Exception, *, is_
 
 def select(statements: Sequence[ast.stmt]) -> list[ast.stmt]:
     """Return the statements that define: imports, functions, classes, and assignments that call nothing."""
-    return [statement for statement in statements if _defines(statement)]
+    return list(filter(_defines, statements))
 
 
 def _defines(statement: ast.stmt) -> bool:

@@ -243,10 +243,14 @@ def _place(path: str, work: str) -> str:
 def _paths(error: BaseException) -> Iterator[str]:
     """Yield the paths that an exception may be about; in words of libraries only texts that look like one."""
     if isinstance(error, OSError):
-        yield from (name for name in (error.filename, error.filename2) if isinstance(name, str) and name)
+        for name in (error.filename, error.filename2):
+            if isinstance(name, str) and name:
+                yield name
     if isinstance(error, (OSError, ValueError, RuntimeError)):
         quoted = (single or double for single, double in _QUOTED.findall(str(error)[:2000]))
-        yield from (text for text in quoted if "." in text or "/" in text)
+        for text in quoted:
+            if "." in text or "/" in text:
+                yield text
 
 
 def _ship(place: str) -> str:

@@ -208,7 +208,7 @@ class JobWatcher:
                 self._changed.wait_for(lambda: bool(self._jobs))
                 jobs = list(self._jobs.values())
             begun_s = time.monotonic()
-            news = [self._look(job) for job in jobs]
+            news = list(map(self._look, jobs))
             took_s = time.monotonic() - begun_s
             pause_s = _LEAST_PAUSE_S if any(news) else min(pause_s * _PAUSE_GROWTH, _MOST_PAUSE_S)
             time.sleep(max(pause_s, took_s / _MOST_SHARE))

@@ -77,7 +77,7 @@ class JupyterKernel(KernelProcess):
             while socket in ready and socket.poll(0):
                 _, said = self._client.session.recv(socket)
                 if said is not None:
-                    found.append({**said, "channel": channel, "buffers": [bytes(one) for one in said["buffers"]]})
+                    found.append({**said, "channel": channel, "buffers": list(map(bytes, said["buffers"]))})
         return found
 
     def close(self) -> None:

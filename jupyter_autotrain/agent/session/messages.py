@@ -56,7 +56,7 @@ def decode(line: bytes) -> Message | None:
         one = files.parse_json(line)
         if not isinstance(one, dict) or not isinstance(one.get("header"), dict):
             return None
-        one["buffers"] = [base64.b64decode(text) for text in one.get("buffers") or ()]
+        one["buffers"] = list(map(base64.b64decode, one.get("buffers") or ()))
     except (ValueError, TypeError):
         return None
     one["msg_id"] = one["header"].get("msg_id", "")

@@ -137,7 +137,7 @@ class BatchFolder:
 
     def directories(self) -> list[Path]:
         """Return the trial directories of its tasks."""
-        return [Path(line) for line in (self.path / TASKS).read_text(encoding="utf-8").splitlines()]
+        return list(map(Path, (self.path / TASKS).read_text(encoding="utf-8").splitlines()))
 
     @property
     def was_tried(self) -> bool:

@@ -44,7 +44,7 @@ class SlurmController:
         self._pooled = pooled_trials.PooledTrials(root, self._pools, self._queue, self._resolution)
         self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
             "submit": lambda request: self.submit(request["tasks"], request["script"], request["python"]),
-            "poll": lambda request: self._poll_all([self._directory(name) for name in request["directories"]]),
+            "poll": lambda request: self._poll_all(list(map(self._directory, request["directories"]))),
             "cancel": lambda request: self.cancel(self._directory(request["directory"]), request["grace_s"]),
             "remove_code": lambda _: leftovers.remove_unneeded(self._root),
             "leftovers": lambda request: self._leftovers(**request["of"]),
@@ -164,7 +164,7 @@ class SlurmController:
         if (self._root / pilots.POOLS).exists():
             with contextlib.suppress(job_queue.SlurmDownError), batch.submitting(self._root):  # each trial tells of it
                 self._pools.look_after_all()
-        return [self.poll(directory) for directory in directories]
+        return list(map(self.poll, directories))
 
     def poll(self, directory: Path) -> object:
         """Return the status of a trial, None where it never was, or a text: the reason why that is not known."""

@@ -53,8 +53,8 @@ class Leftovers:
             folder: Where the trial directories of that home lie.
             experiments: Ids of the experiments that may still need what is theirs.
         """
-        found = [_told(batch) for batch in self._batches(folder, experiments)]
-        return found + [_environment(name) for name in self._environments()]
+        found = list(map(_told, self._batches(folder, experiments)))
+        return found + list(map(_environment, self._environments()))
 
     def remove(self, folder: Path, experiments: Collection[str]) -> list[str]:
         """Remove all that `find` finds; return what was removed."""
@@ -66,7 +66,7 @@ class Leftovers:
             batch.remove()
         root = str(self._root / "environments")
         gone = [name for name in self._environments() if eviction.remove(root, name)]
-        return removed + [_environment(name) for name in gone]
+        return removed + list(map(_environment, gone))
 
     def _batches(self, folder: Path, experiments: Collection[str]) -> Iterator[BatchFolder]:
         parent = self._root / "batches"
@@ -137,7 +137,7 @@ def remove_unneeded(root: Path) -> None:
         if not is_free:  # something is received
             return
         caches.remove_rests(str(root / FOLDER))
-        there = {_user(directory) for directory in root.glob("jobs/*/*")}
+        there = set(map(_user, root.glob("jobs/*/*")))
         for users in root.glob(f"{_USERS}/*"):
             if there.isdisjoint(path.name for path in users.iterdir()):
                 _remove(root / FOLDER / users.name, root / "blobs")

@@ -137,7 +137,7 @@ class Pools:
     def pilots(self, pool: str) -> list[Pilot]:
         """Return the pilots of a pool that have a folder."""
         with contextlib.suppress(OSError):
-            return [Pilot(path) for path in sorted((self._root / pool / PILOTS).iterdir())]
+            return list(map(Pilot, sorted((self._root / pool / PILOTS).iterdir())))
         return []
 
     def pilot_of(self, entry: Entry) -> Pilot | None:
@@ -262,4 +262,4 @@ def _entries(waiting: WaitingTrials) -> list[dict[str, object]]:
     for name in waiting.names():
         with contextlib.suppress(OSError):  # taken meanwhile
             found.append(read_entry(waiting.file(name)))
-    return [one for one in found if one]
+    return list(filter(None, found))

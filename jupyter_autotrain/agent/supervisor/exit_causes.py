@@ -161,7 +161,7 @@ def last_line(stream: str) -> str:
 
 def first_exception(stream: str) -> str:
     """Return the end of the first traceback of a Python program, the cause of later ones; else as `last_line`."""
-    raised = [line for line in _read(stream, os.SEEK_END) if _EXCEPTION.match(line)]
+    raised = list(filter(_EXCEPTION.match, _read(stream, os.SEEK_END)))
     return _shown(raised[0]) if raised else last_line(stream)
 
 

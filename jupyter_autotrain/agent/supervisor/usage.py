@@ -82,7 +82,7 @@ class UsageFile:
 def _cpu_s(members: set[int]) -> float:
     """Return the CPU time of these processes, and of the children of this one that have ended."""
     times = os.times()
-    return times.children_user + times.children_system + sum(system.cpu_s(pid) for pid in members)
+    return times.children_user + times.children_system + sum(map(system.cpu_s, members))
 
 
 def _pause_s(begun_s: float) -> float:

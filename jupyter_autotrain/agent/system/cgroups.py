@@ -209,7 +209,7 @@ def members(folders: list[str]) -> set[int]:
     found: set[int] = set()
     for folder in folders:
         try:
-            found.update(int(line) for line in read_kernel_file(folder, "cgroup.procs").split())
+            found.update(map(int, read_kernel_file(folder, "cgroup.procs").split()))
         except OSError as error:
             if disk.is_for_now(error.errno):
                 raise

@@ -109,7 +109,7 @@ def show_as(argv: Sequence[str], variables: Mapping[str, str]) -> None:
     os.environ.clear()  # of C libraries, too: their pointers lead elsewhere then
     os.environ.update(own)
     with open("/proc/self/stat", encoding="ascii", errors="replace") as file:
-        bounds = [int(word) for word in file.read().rpartition(")")[2].split()[45:49]]
+        bounds = list(map(int, file.read().rpartition(")")[2].split()[45:49]))
     memory = os.open("/proc/self/mem", os.O_WRONLY | os.O_CLOEXEC)
     try:
         _overwrite(memory, bounds[0], bounds[1], argv)
@@ -162,7 +162,7 @@ def children(pid: int) -> list[int]:
     found: list[int] = []
     try:
         for thread in os.listdir(f"/proc/{pid}/task"):
-            found += [int(word) for word in _read(f"/proc/{pid}/task/{thread}/children").split()]
+            found += list(map(int, _read(f"/proc/{pid}/task/{thread}/children").split()))
     except OSError:
         pass
     return found
@@ -172,7 +172,7 @@ def cpu_s(pid: int) -> float:
     """Return the CPU time that a process and its reaped children have used; 0 when it cannot be looked at."""
     try:
         fields = _read(f"/proc/{pid}/stat").rpartition(")")[2].split()
-        return sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+        return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
     except (OSError, ValueError):
         return 0.0
 

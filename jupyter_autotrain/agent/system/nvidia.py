@@ -100,7 +100,7 @@ class GpuUsage:
             raise OSError("NVML does not begin")
         count = ctypes.c_uint()
         library.nvmlDeviceGetCount_v2(ctypes.byref(count))
-        for name in self._names or [str(index) for index in range(count.value)]:
+        for name in self._names or list(map(str, range(count.value))):
             handle = ctypes.c_void_p()
             if name.isdigit():
                 failed = library.nvmlDeviceGetHandleByIndex_v2(ctypes.c_uint(int(name)), ctypes.byref(handle))

@@ -104,7 +104,7 @@ def command(pid: int) -> list[bytes]:
     psutil = _psutil()
     with _as_os_errors():
         try:
-            return [os.fsencode(word) for word in psutil.Process(pid).cmdline()]
+            return list(map(os.fsencode, psutil.Process(pid).cmdline()))
         except psutil.ZombieProcess:
             return []
 

@@ -109,7 +109,7 @@ def running(script: str, argument: str) -> set[int]:
     found = set()
     for pid in system.pids():
         words = _words(pid, system.command)[-2:]
-        if [os.path.basename(word) for word in words[:1]] + words[1:] == wanted:
+        if list(map(os.path.basename, words[:1])) + words[1:] == wanted:
             found.add(pid)
     return living(found - {os.getpid()})
 
@@ -129,4 +129,4 @@ def resident_bytes(pids: set[int]) -> int:
 
     Pages that several share are divided among them where the kernel counts that.
     """
-    return sum(system.resident_bytes(pid) for pid in pids)
+    return sum(map(system.resident_bytes, pids))

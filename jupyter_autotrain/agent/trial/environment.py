@@ -40,7 +40,7 @@ def _additions(trial: Mapping[str, object], inherited: Mapping[str, str]) -> dic
     resources = trial.get("resources")
     seed = trial.get("seed")
     if isinstance(gpus, (list, tuple)) and gpus:
-        own["CUDA_VISIBLE_DEVICES"] = ",".join(str(gpu) for gpu in gpus)
+        own["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
     cpus = resources.get("cpus") if isinstance(resources, Mapping) else None
     if isinstance(cpus, (int, float)) and "OMP_NUM_THREADS" not in inherited:
         own["OMP_NUM_THREADS"] = str(max(1, math.ceil(cpus / fields.integer(trial.get("workers"), 1))))

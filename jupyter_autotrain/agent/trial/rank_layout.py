@@ -41,7 +41,7 @@ class RankLayout:
         """Take the endpoints of all nodes, as they are told when the nodes have met."""
         told = []
         for address, free in endpoints:
-            told.append((str(address), [int(port) for port in free]))
+            told.append((str(address), list(map(int, free))))
         self.endpoints = told
 
     @property

@@ -195,7 +195,7 @@ class KubernetesBackend(TrialDirectories):
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """Return the states as the watches and what has come of the trials tell them; no request of its own."""
-        return [self._status(ref) for ref in refs]
+        return list(map(self._status, refs))
 
     def _status(self, ref: JobRef) -> JobStatus:
         if not ref.data:

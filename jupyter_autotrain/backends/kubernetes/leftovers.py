@@ -51,7 +51,7 @@ class Leftovers:
         Raises:
             BackendError: It is not known of all kinds: says of which, and what there is of the others.
         """
-        names = [str(one) for one in self.objects]
+        names = list(map(str, self.objects))
         if self.unlisted:
             known = f" Of the others there are: {', '.join(names)}." if names else ""
             kinds = ", ".join(self.unlisted)
@@ -72,7 +72,7 @@ def find(session: Session, experiments: Collection[str]) -> Leftovers:
     Raises:
         BackendError: The cluster does not answer, or refuses.
     """
-    needed = {naming.label_value(experiment) for experiment in experiments}
+    needed = set(map(naming.label_value, experiments))
     namespace = session.namespace
     listed: dict[ObjectType, Sequence[JsonObject]] = {}
     unlisted = []
@@ -170,7 +170,7 @@ def remove_stored(session: Session, experiments: Collection[str]) -> None:
     storage = session.ways.storage
     if storage is None:
         return
-    names = {naming.label_value(experiment) for experiment in experiments} - _running(session)
+    names = set(map(naming.label_value, experiments)) - _running(session)
     if names:
         storage.remove(session.home, sorted(names))
 

@@ -67,7 +67,7 @@ def _ordered(value: JsonValue) -> JsonValue:
         keys = [key for key in _FIRST if key in value] + [key for key in value if key not in _FIRST]
         return {key: _ordered(value[key]) for key in keys}
     if isinstance(value, list | tuple):
-        return [_ordered(item) for item in value]
+        return list(map(_ordered, value))
     return value
 
 

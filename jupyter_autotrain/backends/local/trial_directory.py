@@ -139,7 +139,7 @@ class TrialDirectoryBackend(TrialDirectories):
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """Read each status file; a job whose supervisor is gone becomes LOST, and its processes are ended."""
-        return [self._status(ref) for ref in refs]
+        return list(map(self._status, refs))
 
     def _status(self, ref: JobRef) -> JobStatus:
         try:
@@ -149,7 +149,7 @@ class TrialDirectoryBackend(TrialDirectories):
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Read the streams' files from their cursors on."""
-        return [_read(cursor) for cursor in cursors]
+        return list(map(_read, cursors))
 
     def missing_paths(self, paths: Sequence[str]) -> list[tuple[str, str]]:
         """Return the paths that are not on this machine, each with its name."""

@@ -123,7 +123,7 @@ class ServiceBackend(TrialDirectories, ABC):
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """Return the states as they are known here; no request of its own."""
-        return [self._status(ref) for ref in refs]
+        return list(map(self._status, refs))
 
     def _status(self, ref: JobRef) -> JobStatus:
         if not ref.data:
@@ -143,7 +143,7 @@ class ServiceBackend(TrialDirectories, ABC):
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Return what has come of the streams."""
-        return [self._read(cursor) for cursor in cursors]
+        return list(map(self._read, cursors))
 
     def _read(self, cursor: Cursor) -> Chunk:
         directory = self._tracked(cursor.ref).collected.directory

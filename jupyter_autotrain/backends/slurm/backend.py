@@ -101,7 +101,7 @@ class SlurmBackend(TrialDirectories):
         """Return the nodes that can run jobs: those of the profile's partition where it names one."""
         partition = str(self._profile.options.get("partition") or "")
         rows = cast("list[JsonObject]", self._cluster.ask("nodes", partition=partition))
-        return Inventory(tuple(_node(row) for row in rows), limits="limits are kept by Slurm and by each supervisor")
+        return Inventory(tuple(map(_node, rows)), limits="limits are kept by Slurm and by each supervisor")
 
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """Return the script that `sbatch` gets, the variables set for the trial, and `trial.json`."""

@@ -108,7 +108,7 @@ def _minutes(trial: TrialSpec, options: Mapping[str, JsonValue]) -> int:
 
 
 def _texts(value: JsonValue) -> list[str]:
-    return [str(item) for item in value] if isinstance(value, Sequence) and not isinstance(value, str) else []
+    return list(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else []
 
 
 class Batcher:

@@ -210,7 +210,7 @@ class SshBackend(TrialDirectories, HostChecks):
         """Do the same as `PushingBackend.subscribe`."""
         self._starter.on_progress = on_progress
         for link in self._links.values():
-            link.subscribe(lambda names: on_news([job_id_of(name) for name in names]))
+            link.subscribe(lambda names: on_news(list(map(job_id_of, names))))
 
     def poll(self, refs: Sequence[JobRef]) -> list[JobStatus]:
         """Return the states that the agents have pushed.

@@ -157,7 +157,7 @@ def _look_around(config: HostConfig, transport: Transport) -> tuple[str, str, st
             "An interpreter there.",
             "Install it, or name another one: `python: /opt/venv/bin/python` in the profile.",
         ) from None
-    if tuple(int(number) for number in str(version).split(".")[:2]) < OLDEST_PYTHON:
+    if tuple(map(int, str(version).split(".")[:2])) < OLDEST_PYTHON:
         raise BackendError(
             f"{config.python} on {config.address.name} is Python {version}, which is too old.",
             "A Python of at least 3.9.",

@@ -136,7 +136,7 @@ class HostSurvey:
             answers = self._ask_all("ping", None)
         errors = {name: answer for name, answer in answers.items() if isinstance(answer, AutotrainError)}
         if len(errors) == len(self._links):
-            return Probe(False, " ".join(_reason(error) for error in errors.values()), is_lasting=False)
+            return Probe(False, " ".join(map(_reason, errors.values())), is_lasting=False)
         untrusted = [name for name, error in errors.items() if isinstance(error, HostKeyError)]
         groups = {
             "Hosts that answer": [name for name in self._links if name not in errors],

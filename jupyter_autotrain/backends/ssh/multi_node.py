@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Protocol, TypeVar, cast
 
 from jupyter_autotrain.agent import wire
@@ -102,7 +103,7 @@ def of_stream(cursor: Cursor) -> Cursor:
 
 def read_streams(cursors: Sequence[Cursor], chunks: Callable[[Sequence[Cursor]], list[Chunk]]) -> list[Chunk]:
     """Return the new bytes of each stream, from the host that has it."""
-    found = chunks([of_stream(cursor) for cursor in cursors])
+    found = chunks(list(map(of_stream, cursors)))
     return [replace(chunk, cursor=cursor) for cursor, chunk in zip(cursors, found, strict=True)]
 
 
@@ -193,8 +194,8 @@ class MultiNode:
 
     def statuses(self, refs: Sequence[JobRef], ask: Callable[[Sequence[JobRef]], list[JobStatus]]) -> list[JobStatus]:
         """Return the state of each job; a job of several hosts has one, and is ended where a host has failed."""
-        parts = [node_refs(ref) for ref in refs]
-        flat = ask([one for group in parts for one in group])
+        parts = list(map(node_refs, refs))
+        flat = ask(list(chain.from_iterable(parts)))
         found = []
         begin = 0
         for ref, group in zip(refs, parts, strict=True):

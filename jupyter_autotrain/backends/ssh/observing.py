@@ -70,7 +70,7 @@ class Observer:
         def of_host(group: Sequence[JobRef], may_ask: bool) -> list[JobStatus] | None:
             try:
                 link = self._locator.link_to(group[0])
-                jobs = [self._locator.name_there(ref) for ref in group]
+                jobs = list(map(self._locator.name_there, group))
                 told = ask_statuses(link, jobs) if may_ask else known_statuses(link, jobs)
             except BackendUnavailableError as error:
                 return [self._silent(ref, error.found.rstrip(".")) for ref in group]
@@ -117,7 +117,7 @@ class Observer:
         answers.update(self._side_by_side.call(unknown, None if len(groups) == 1 else _PATIENCE_S))
         told: dict[int, Told] = {}
         for host, numbers in groups.items():
-            found = answers[host] or [late(one) for one in items[host]]
+            found = answers[host] or list(map(late, items[host]))
             told.update(zip(numbers, found, strict=True))
         return [told[number] for number in range(len(asked))]
 
@@ -155,7 +155,7 @@ def known_statuses(link: HostLink, jobs: Sequence[str]) -> list[JsonValue] | Non
         BackendUnavailableError: The host does not answer any more.
     """
     connection = link.connection_if_made()
-    found = [connection.pushed.status(job) for job in jobs] if connection is not None else [(False, None)]
+    found = list(map(connection.pushed.status, jobs)) if connection is not None else [(False, None)]
     return [status for _, status in found] if all(known for known, _ in found) else None
 
 
@@ -170,7 +170,7 @@ def ask_statuses(link: HostLink, jobs: Sequence[str]) -> list[JsonValue]:
     connection = link.connection()
     unknown: dict[str, dict[str, int]] = {job: {} for job in jobs if not connection.pushed.status(job)[0]}
     _subscribe(link, unknown)
-    found = [connection.pushed.status(job) for job in jobs]
+    found = list(map(connection.pushed.status, jobs))
     return [status if known else _ON_ITS_WAY for known, status in found]
 
 

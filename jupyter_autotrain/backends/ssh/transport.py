@@ -190,7 +190,7 @@ def start(transport: Transport, argv: Sequence[str], name: str) -> Channel:
         name: The host, for messages.
     """
     mark = f"autotrain-{secrets.token_hex(8)}"
-    words = " ".join(quote(word) for word in argv)
+    words = " ".join(map(quote, argv))
     channel = transport.start(f"echo {mark}; echo {mark} >&2; exec {words}")
     return MarkedChannel(channel, f"{mark}\n".encode(), name)
 

@@ -80,7 +80,7 @@ def retained_by(value: object, codes: Iterable[CodeType], binding: Binding, hist
 
 
 def _closure(function: FunctionType) -> list[object]:
-    return [cell_content(cell) for cell in function.__closure__ or ()]
+    return list(map(cell_content, function.__closure__ or ()))
 
 
 def _is_fixed(content: object) -> bool:

@@ -209,7 +209,9 @@ def set_on_members(cls: enum.EnumMeta) -> Iterator[str]:
     members: Mapping[str, enum.Enum] = cls.__members__
     if "__init__" not in vars(cls) and "__new_member__" not in vars(cls):
         for name, member in members.items():
-            yield from (f"{cls.__name__}.{name}.{key}" for key in vars(member) if not key.startswith("_"))
+            for key in vars(member):
+                if not key.startswith("_"):
+                    yield f"{cls.__name__}.{name}.{key}"
 
 
 def _is_gone(cls: type, name: str, node: ast.stmt, *, generated: bool) -> bool:
@@ -244,7 +246,7 @@ def _is_method_unchanged(value: object, node: Function, scope: StatementContext)
         plain = getattr(value, "__func__", value) if node.name in _WRAPPED_BY_PYTHON else value
         return scope.made(plain) and is_function_unchanged(plain, node, scope)
     functions = list(functions_in(value, scope.namespace))
-    known = [function for function in functions if scope.made(function)]
+    known = list(filter(scope.made, functions))
     is_whole = isinstance(value, property | staticmethod | classmethod)
     if (is_whole and len(known) < len(functions)) or (functions and not known):
         return False

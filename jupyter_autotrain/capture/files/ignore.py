@@ -94,8 +94,8 @@ class IgnoreRules:
 
 
 def _rules(lines: Iterable[str]) -> Sequence[_IgnorePattern]:
-    read = (_rule(line) for line in lines)
-    return [rule for rule in read if rule]
+    read = map(_rule, lines)
+    return list(filter(None, read))
 
 
 def _rule(line: str) -> _IgnorePattern | None:

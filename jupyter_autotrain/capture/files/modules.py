@@ -111,7 +111,7 @@ class _Finder:
     def _is_installed(self, path: Path) -> bool:
         if {"site-packages", "dist-packages"} & set(path.parts):
             return True
-        if any(path.is_relative_to(relative_path) for relative_path in self.installed):
+        if any(map(path.is_relative_to, self.installed)):
             return True
         return not path.is_relative_to(self.folder) and _holds_installed(path.parent)
 

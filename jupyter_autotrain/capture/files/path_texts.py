@@ -65,7 +65,7 @@ class Opening:
 
 def find(calls: Iterable[ast.Call]) -> list[Opening]:
     """Return the calls that open something."""
-    found = [_opening(call) for call in calls]
+    found = list(map(_opening, calls))
     return [one for one in found if one.mode or one.reads]
 
 
@@ -162,7 +162,8 @@ class PathReader:
             text = self.known(node) if isinstance(node, ast.expr) and node not in skipped else ""
             if _may_be_path(text):
                 words = text.split() if isinstance(node, ast.Constant) and " " in text else []
-                yield from (self._placed(one, node) for one in (text, *words))
+                for one in (text, *words):
+                    yield self._placed(one, node)
 
     def known(self, node: ast.expr | None) -> str:
         """Return the text of an expression, with `UNKNOWN` for what is not known below a known folder; else ""."""
@@ -202,7 +203,9 @@ class PathReader:
             if isinstance(node, ast.arguments):
                 positional = [*node.posonlyargs, *node.args][-len(node.defaults) :]
                 pairs = zip(positional, node.defaults, strict=False)
-                yield from ((one.arg, default) for one, default in pairs if bound[one.arg] == 1)
+                for one, default in pairs:
+                    if bound[one.arg] == 1:
+                        yield one.arg, default
 
     def _placed(self, text: str, node: ast.AST) -> PathText:
         return PathText(text, self.origin(node), getattr(node, "lineno", 0), posixpath.dirname(self._relative_path))

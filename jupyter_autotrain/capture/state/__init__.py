@@ -51,7 +51,7 @@ def restore_code(slice_: Slice, code: ast.Module) -> None:
     same_seed = slice_.options.seed is None and environment.has_fixed_hashes()
     slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
     own = [name for name in used.own if top(name) in used.direct]
-    slice_.differences += [_edited(path) for path in libraries.edited(own)]
+    slice_.differences += list(map(_edited, libraries.edited(own)))
     slice_.differences += process_state.find(slice_.namespace, uses_torch=used.reaches("torch"))
     generators.restore(slice_, used)
 

@@ -54,7 +54,9 @@ def _uses(tree: ast.Module, namespace: Mapping[str, object]) -> Iterator[ast.exp
         if isinstance(node, ast.Call) and called(node) == "hash":
             yield node
         elif node not in blind:
-            yield from (part for part in _gone_through(node) if _is_set(part, names, namespace))
+            for part in _gone_through(node):
+                if _is_set(part, names, namespace):
+                    yield part
 
 
 def _looked_at_as_a_whole(node: ast.AST) -> set[ast.AST]:

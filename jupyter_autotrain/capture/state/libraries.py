@@ -79,7 +79,7 @@ class UsedLibraries:
 def of(trees: Iterable[ast.Module], pickled: Iterable[Collection[str]]) -> UsedLibraries:
     """Return the packages that some code and the pickled values need."""
     names = {name for tree in trees for name in modules.imported(tree)}.union(*pickled)
-    return UsedLibraries({top(name) for name in names} - {"jupyter_autotrain"})
+    return UsedLibraries(set(map(top, names)) - {"jupyter_autotrain"})
 
 
 def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:
@@ -90,7 +90,7 @@ def _with_own(direct: Collection[str], own: Collection[str]) -> frozenset[str]:
         package = todo.pop()
         for name in own:
             found = read(name) if top(name) == package else None
-            fresh = {top(inner) for inner in modules.imported(found[0])} - known if found else set[str]()
+            fresh = set(map(top, modules.imported(found[0]))) - known if found else set[str]()
             known |= fresh
             todo |= fresh
     return frozenset(known)

@@ -133,7 +133,9 @@ def _put_on(
         elif issubclass(type(value), type) and id(value) not in seen:
             seen.add(id(value))
             members = list(vars(value).items())
-            yield from ((f"{owner}.{name}.{k}", k) for k, v in members if _is_put_here(v, own))
+            for k, v in members:
+                if _is_put_here(v, own):
+                    yield f"{owner}.{name}.{k}", k
 
 
 def _is_put_here(value: object, own: Collection[int]) -> bool:

@@ -81,9 +81,13 @@ def _torch_goes_through() -> Iterator[str]:
     dispatch = sys.modules.get("torch.utils._python_dispatch")
     modes = [*overrides._get_current_function_mode_stack()] if overrides else []  # noqa: SLF001 - no public name
     modes += dispatch._get_current_dispatch_mode_stack() if dispatch else []  # noqa: SLF001 - as above
-    yield from (f"the mode {type(mode).__name__} of torch" for mode in modes if type(mode).__name__ != "DeviceContext")
+    for mode in modes:
+        if type(mode).__name__ != "DeviceContext":
+            yield f"the mode {type(mode).__name__} of torch"
     module = vars(sys.modules.get("torch.nn.modules.module", object))
-    yield from (f"torch's {name[1:]}" for name, value in module.items() if name.startswith("_global_") and value)
+    for name, value in module.items():
+        if name.startswith("_global_") and value:
+            yield f"torch's {name[1:]}"
     autograd = getattr(getattr(sys.modules.get("torch"), "_C", None), "_autograd", None)
     hooks = getattr(autograd, "_top_saved_tensors_default_hooks", None)
     if hooks is not None and hooks(True):

@@ -147,7 +147,7 @@ def _transformed_body(source: str) -> str | None:
     try:
         call = ast.parse(source.strip(), mode="eval").body
         assert isinstance(call, ast.Call)
-        magic, _, body = (ast.literal_eval(argument) for argument in call.args)
+        magic, _, body = map(ast.literal_eval, call.args)
     except (SyntaxError, ValueError, AssertionError):
         return None
     return f"\n{body}" if magic in _RUNS_ITS_BODY_HERE else None

@@ -67,7 +67,7 @@ def functions_in(value: object, namespace: Mapping[str, object]) -> Iterator[Fun
 def _held(item: object) -> list[object]:
     """Return the objects that an object refers to."""
     if isinstance(item, FunctionType):
-        closure = [cell_content(cell) for cell in item.__closure__ or ()]
+        closure = list(map(cell_content, item.__closure__ or ()))
         return [*closure, *vars(item).values()]
     if isinstance(item, property):
         return [item.fget, item.fset, item.fdel]

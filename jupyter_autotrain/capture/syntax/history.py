@@ -221,7 +221,8 @@ def _bindings_in(outer: ast.stmt) -> Iterator[tuple[ast.stmt, BindingKind, set[s
     if own and not (isinstance(outer, ast.AnnAssign) and outer.value is None):
         yield outer, BindingKind.OTHER, own
     yield from below
-    yield from ((outer, BindingKind.OTHER, {f".{name}"}) for name in _patched(outer))
+    for name in _patched(outer):
+        yield outer, BindingKind.OTHER, {f".{name}"}
 
 
 def _patched(statement: ast.stmt) -> Iterator[str]:

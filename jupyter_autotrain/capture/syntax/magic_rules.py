@@ -136,7 +136,7 @@ def _assigned(magic: Magic) -> MagicTranslation:
 
 def _shell(command: str) -> MagicTranslation:
     parts = [part.split() for part in re.split(r"&&|\|\||[;|&\n]", command) if part.strip()]
-    if all(_installs(words) for words in parts):
+    if all(map(_installs, parts)):
         return MagicTranslation(note="trials use what is installed already")
     if ">" not in command and all(_installs(words) or words[0] in _READERS for words in parts):
         return MagicTranslation(note="it only shows something here")

@@ -136,7 +136,7 @@ class _Walker(ScopeWalker):
         self._block(node.orelse)
 
     def visit_Try(self, node: ast.Try | ast.TryStar) -> None:
-        forgives = any(_catches_missing_names(handler) for handler in node.handlers)
+        forgives = any(map(_catches_missing_names, node.handlers))
 
         def attempt() -> None:
             with self._set(guarded=self.guarded or forgives):

@@ -54,7 +54,8 @@ def assignments(node: ast.stmt) -> Iterator[tuple[ast.expr, ast.expr | None]]:
     if isinstance(node, ast.Assign):
         for target in node.targets:
             elements = target.elts if isinstance(target, ast.Tuple | ast.List) else [target]
-            yield from ((element, node.value if element is target else None) for element in elements)
+            for element in elements:
+                yield element, node.value if element is target else None
     elif isinstance(node, ast.AnnAssign | ast.AugAssign):
         yield node.target, node.value if isinstance(node, ast.AnnAssign) else None
 

@@ -82,7 +82,7 @@ class ScopeWalker(ast.NodeVisitor):
 
     def _read_text(self, found: texts.TextReading) -> None:
         for part in found.used:
-            self._explained.update(id(inner) for inner in ast.walk(part))
+            self._explained.update(map(id, ast.walk(part)))
         if found.unknown:
             self.unknown.add(found.unknown)
         self.star = self.star or found.binds or bool(found.unknown)
@@ -95,7 +95,7 @@ class ScopeWalker(ast.NodeVisitor):
         is_own = getattr(getattr(node, "func", None), "id", "") in {"locals", "vars"} and not getattr(node, "args", ())
         if id(node) not in self._explained and not (is_own and self.scopes[-1] is not self.module):
             self.unknown.add(ast.unparse(node))
-        self._explained.update(id(inner) for inner in ast.walk(node))
+        self._explained.update(map(id, ast.walk(node)))
 
     def _known(self, node: ast.expr) -> object:
         return texts.text_of(node, self._named)

@@ -215,7 +215,7 @@ def _columns(call: ast.Call, known: Known) -> set[str]:
     """Return the names of the columns of the table that a formula is about."""
     tables = [*call.args[1:2], *keywords_of(call, "data")]
     columns = looking.attribute(known(tables[0]), "columns") if tables else None
-    return {str(column) for column in columns} if isinstance(columns, Iterable) else set()
+    return set(map(str, columns)) if isinstance(columns, Iterable) else set()
 
 
 def _names_in(node: ast.expr, known: Known, pattern: re.Pattern[str]) -> Iterator[str]:

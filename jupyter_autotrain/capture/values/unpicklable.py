@@ -133,7 +133,8 @@ def _attribute(name: str, item: object) -> Iterator[tuple[str, object]]:
     Those that a torch module keeps in dictionaries come by the names that people write.
     """
     if name in _OF_A_MODULE and isinstance(item, dict):
-        yield from ((f".{key}", inner) for key, inner in item.items())
+        for key, inner in item.items():
+            yield f".{key}", inner
     else:
         yield f".{name}", item
 

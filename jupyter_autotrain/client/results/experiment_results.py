@@ -22,7 +22,7 @@ class ExperimentResults(ExperimentFrames):
         """Return the ended trials that no other beats in one objective without being worse in another, by number."""
         objectives = self.record.spec.objectives
         ended = [trial for trial in self.store.trials(self.id) if trial.state.is_final]
-        columns = [self.objective_values(objective) for objective in objectives]
+        columns = list(map(self.objective_values, objectives))
         whole: dict[int, list[float]] = {}
         for trial in ended:
             values = [column[trial.number] for column in columns if trial.number in column]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 from jupyter_autotrain.agent.json import JsonValue
@@ -49,7 +50,7 @@ def group(
     Raises:
         AutotrainError: A parameter is not known.
     """
-    known = list(dict.fromkeys(name for one in params.values() for name in one))
+    known = list(dict.fromkeys(chain.from_iterable(params.values())))
     chosen = [by] if isinstance(by, str) else list(by)
     left_out = [over] if isinstance(over, str) else list(over)
     for name in (*chosen, *left_out):

@@ -155,7 +155,7 @@ class CellError(Exception):
 
     def __init__(self, content: Message) -> None:
         super().__init__(f"{content.get('ename')}: {content.get('evalue')}")
-        self.traceback: Sequence[str] = [str(line) for line in content.get("traceback") or ()]
+        self.traceback: Sequence[str] = list(map(str, content.get("traceback") or ()))
 
     def _render_traceback_(self) -> list[str]:
         return [*self.traceback]

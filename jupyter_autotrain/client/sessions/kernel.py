@@ -95,7 +95,7 @@ class Bridge:
         self._askers[request["header"]["msg_id"]] = asker
         if len(self._askers) > _REMEMBERED:
             del self._askers[next(iter(self._askers))]
-        request["buffers"] = [bytes(buffer) for buffer in request["buffers"]]
+        request["buffers"] = list(map(bytes, request["buffers"]))
         self._session.send(request)
         return True
 

@@ -196,7 +196,7 @@ def _read_service(document: _Settings, found: NniExperiment, path: Path) -> None
         found.settings["local"] = {_LOCAL_OPTIONS[key]: service.pop(key) for key in _LOCAL_OPTIONS if key in service}
         found.settings["local"] = found.settings["local"] or None
     elif platform == "remote":
-        found.settings["backend"] = {"type": "ssh", "hosts": [_host(machine) for machine in machines]}
+        found.settings["backend"] = {"type": "ssh", "hosts": list(map(_host, machines))}
         found.notes.append("Its machines become hosts of SSH; keys are those of your ssh_config and agent.")
     elif platform in SERVICES:
         read_service(SERVICES[platform], service, found.settings, found.notes, found.folder)

@@ -109,7 +109,7 @@ class TrainingState:
         for name, weight in self._weights.items():
             for key, value in self._optimizer.state.get(weight, {}).items():
                 held[f"{_STATES}{name}/{key}"] = _in_blocks(value)
-        groups = [_options(group) for group in self._optimizer.param_groups]
+        groups = list(map(_options, self._optimizer.param_groups))
         place = getattr(self._loader, "place", None)
         schedulers = [scheduler.state_dict() for scheduler in self._schedulers]
         held[_TRAINING] = {"groups": groups, "schedulers": schedulers, "place": place}

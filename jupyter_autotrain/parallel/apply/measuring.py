@@ -139,7 +139,9 @@ def _tensors(model: nn.Module, optimizer: Optimizer) -> Iterator[torch.Tensor]:
     for group in optimizer.param_groups:
         yield from group["params"]
     for states in optimizer.state.values():
-        yield from (value for value in states.values() if isinstance(value, torch.Tensor))
+        for value in states.values():
+            if isinstance(value, torch.Tensor):
+                yield value
 
 
 def local(tensor: torch.Tensor) -> torch.Tensor:

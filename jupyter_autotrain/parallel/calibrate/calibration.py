@@ -118,7 +118,7 @@ class Calibration:
         return ClusterSpec(((device, count),), (Level("node", count, link),), f"{count}x{self.place}")
 
     def __str__(self) -> str:
-        rows = [_row(one) for one in self.constants]
+        rows = list(map(_row, self.constants))
         return f"{self.place}: {self.device['name']}, torch {self.device['torch']}\n{Table(HEADS, rows).text()}"
 
     def to_json(self) -> JsonObject:

@@ -57,7 +57,7 @@ def axis_of(name: str, size: int, link_groups: tuple[LinkGroup, ...]) -> Axis:
     start_s = max(s.link.latency_s for s in link_groups)
     slowest = max(1 / bandwidth(s) for s in link_groups)
     share = (size - 1) / size
-    gather = [AlphaBeta(sum(_steps(s) for s in link_groups) * start_s, share * slowest)]
+    gather = [AlphaBeta(sum(map(_steps, link_groups)) * start_s, share * slowest)]
     if len(link_groups) > 1:
         gather.append(_by_levels(link_groups))
     tree = AlphaBeta(2 * math.log2(size) * start_s, 2 * slowest)

@@ -24,7 +24,7 @@ from jupyter_autotrain.parallel.cost.states import Assumptions, StatePricer, Sta
 from jupyter_autotrain.parallel.cost.table_cache import ModelTables
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, Operand, OpGraph
 
-ALL_STATE_SHARDINGS = tuple(StateSharding(zero) for zero in ZeroLevel)
+ALL_STATE_SHARDINGS = tuple(map(StateSharding, ZeroLevel))
 
 
 @dataclass(frozen=True, slots=True)

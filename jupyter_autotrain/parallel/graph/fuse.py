@@ -92,7 +92,7 @@ class FusionGroup:
             size = gcd(self.loops[ours].size, other.loops[theirs].size)
             if size != self.loops[ours].size:
                 self.loops[ours] = replace(self.loops[ours], size=size)
-        onto = [mapping.get(i) for i in range(len(other.loops))]
+        onto = list(map(mapping.get, range(len(other.loops))))
         self.ops.extend(other.ops)
         tables = ((self.loop_maps, other.loop_maps), (self.made, other.made), (self.read, other.read))
         for ours_by_id, theirs_by_id in tables:
@@ -124,7 +124,9 @@ def _pairs(leader: FusionGroup, follower: FusionGroup, shared: Sequence[int]) ->
         else:
             ours = leader.read[tensor]
             theirs = follower.made[tensor]
-        yield from ((a, b) for a, b in zip(ours, theirs, strict=True) if a is not None and a in splittable)
+        for a, b in zip(ours, theirs, strict=True):
+            if a is not None and a in splittable:
+                yield a, b
 
 
 def _splittable(loops: Sequence[Loop]) -> set[int]:
@@ -244,7 +246,7 @@ def _kept_tensors(graph: OpGraph) -> set[int]:
 def _emit(graph: OpGraph, group: FusionGroup, number: int, kept: set[int], groups: Sequence[FusionGroup]) -> Op:
     """Return the fused op of a group."""
     ops = sorted(group.ops, key=attrgetter("id"))
-    reads = dict.fromkeys(chain.from_iterable(group.reads(op) for op in ops))
+    reads = dict.fromkeys(chain.from_iterable(map(group.reads, ops)))
     leaving = [tensor for tensor in group.made if _leaves(graph, tensor, group, kept, groups)]
     members = [FusedMember(op.name, group.loop_maps[op.id]) for op in ops]
     return replace(

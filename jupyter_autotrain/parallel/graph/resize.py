@@ -49,7 +49,7 @@ def resized(graph: OpGraph, extent: Extent) -> OpGraph:
         return graph
     growth = _Growth(samples, positions, now.batch or 1, now.sequence or 0)
     growth.follow(graph)
-    tensors = tuple(growth.tensor(tensor) for tensor in graph.tensors)
+    tensors = tuple(map(growth.tensor, graph.tensors))
     ops = tuple(_resized_op(op, graph.tensors, tensors, growth) for op in graph.ops)
     return replace(graph, ops=ops, tensors=tensors)
 

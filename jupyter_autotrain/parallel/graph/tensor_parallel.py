@@ -80,7 +80,9 @@ def _arriving(op: Op, split: Mapping[int, int | None]) -> list[int]:
 
 def _open(op: Op, loops: Iterable[int | None]) -> Iterator[int]:
     """Yield those that may be split."""
-    yield from (loop for loop in loops if loop is not None and op.loops[loop].shardable)
+    for loop in loops:
+        if loop is not None and op.loops[loop].shardable:
+            yield loop
 
 
 def _role(op: Op, role: LoopRole) -> int | None:

@@ -43,7 +43,7 @@ def code(plan: PlanData) -> str:
     off = switches(without_cache="cache" in meta, without_checkpointing="note" in meta)
     parts = [_mesh(plan), "\n".join(off), tables(modules), _tensor(plan), _recompute(modules)]
     parts += [_stage_cut(plan, modules), replicas(plan, modules), offloaded(here), _pipeline(plan)]
-    own = "\n\n".join(part for part in parts if part)
+    own = "\n\n".join(filter(None, parts))
     source = Source.of_interpreter()
     source.read(_IMPORTS)
     body = "\n\n".join([*source.reached_from(own), own])

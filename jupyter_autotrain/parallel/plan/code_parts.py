@@ -123,7 +123,7 @@ def caveats(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[st
     if not beyond(costs.graph, costs.decision):
         return ()
     found = [_stages(len(costs.decision.stages), modules), _apart(costs, modules), *_unwritten(costs)]
-    return tuple(sentence for sentence in found if sentence)
+    return tuple(filter(None, found))
 
 
 def data_axes(costs: DecisionCosts, modules: Sequence[ModuleSharding]) -> tuple[int, ...]:

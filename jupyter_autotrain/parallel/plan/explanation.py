@@ -100,7 +100,7 @@ class Explanation:
     @property
     def table(self) -> PrintedTable:
         """The chosen split and the fastest other ones, with their prices."""
-        return PrintedTable(HEADS, [self._row(option) for option in dict.fromkeys((self.chosen, *self.ways[:SHOWN]))])
+        return PrintedTable(HEADS, list(map(self._row, dict.fromkeys((self.chosen, *self.ways[:SHOWN])))))
 
     def _row(self, option: OpAlternative) -> tuple[str, ...]:
         seconds = (

@@ -119,7 +119,7 @@ def _batch(graph: OpGraph) -> Iterator[str]:
     reason = graph.unsplittable_reason
     if reason:
         yield f"The batch is not cut into microbatches, which could change the mathematics: {reason}."
-        if any(is_batch_norm(op) for op in graph.ops):
+        if any(map(is_batch_norm, graph.ops)):
             yield (
                 "Split along the batch, each rank takes its own batch statistics, as DDP does; SyncBatchNorm "
                 "(torch.nn.SyncBatchNorm.convert_sync_batchnorm) takes those of all ranks."

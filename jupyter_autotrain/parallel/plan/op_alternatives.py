@@ -131,7 +131,9 @@ def _op_costs(plan: PlanData, costs: DecisionCosts, op: Op, count: int) -> _OpCo
 
 def _edges_from(costs: DecisionCosts, model: CostModel, op: Op) -> Iterator[EdgeTable]:
     for reader in set(costs.graph.readers(op)):
-        yield from (edge for edge in model.edges_into(reader) if edge.source == op.id)
+        for edge in model.edges_into(reader):
+            if edge.source == op.id:
+                yield edge
 
 
 def _edges(costs: DecisionCosts, model: CostModel, edges: Iterable[EdgeTable], op: Op) -> tuple[Floats, Floats]:

@@ -84,7 +84,7 @@ class Source:
 
     def reached_from(self, text: str) -> Iterator[str]:
         """Yield the texts of definitions that code uses without defining them, and of those that these use."""
-        own = {_name_of(node) for node in ast.parse(text).body}
+        own = set(map(_name_of, ast.parse(text).body))
         reached = list(names_in(text) - own)
         for name in reached:
             if name in self.definitions:

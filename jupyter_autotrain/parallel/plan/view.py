@@ -65,8 +65,8 @@ def view(plan: PlanData) -> JsonObject:
     folded = costs.folded
     solution = plan.solution
     drawn = _GraphView(costs)
-    nodes = [drawn.node(number) for number in range(len(folded.nodes))]
-    edges = [drawn.edge(edge) for edge in folded.edges]
+    nodes = list(map(drawn.node, range(len(folded.nodes))))
+    edges = list(map(drawn.edge, folded.edges))
     return {
         "version": VERSION,
         "name": plan.name,
@@ -207,7 +207,7 @@ class _GraphView:
             "local_shape": local,
             "dtype": tensor.dtype,
             "kind": str(tensor.kind),
-            "placements": [str(one) for one in placed],
+            "placements": list(map(str, placed)),
             "splits": splits,
         }
         return tensor.id

@@ -106,7 +106,9 @@ def state_shardings(outcome: Outcome) -> set[StateSharding]:
 
 def _states_of(model: CostModel, stage: Stage) -> Iterator[StateSharding]:
     charged = model.graph_analysis.charged_parameters
-    yield from (choice.state_sharding for op, choice in stage.choices.items() if charged[op])
+    for op, choice in stage.choices.items():
+        if charged[op]:
+            yield choice.state_sharding
 
 
 def _sharing(outcome: Outcome) -> str:

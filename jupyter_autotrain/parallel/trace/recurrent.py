@@ -78,13 +78,13 @@ class RecurrentLayer(torch.autograd.Function):
         out = x.new_empty(*x.shape[:-1], width)
         hidden = states[-1].shape[0] * states[-1].shape[-1]
         ctx.save_for_backward(x, out, x.new_empty(*x.shape[:-1], gates * hidden), *rest)
-        return out, *(torch.empty_like(state) for state in states)
+        return out, *map(torch.empty_like, states)
 
     @staticmethod
     def backward(ctx: Passed, *_grads: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Gradients of input, states and weights."""
         x, _, _, *rest = ctx.saved_tensors
-        return None, torch.empty_like(x), None, *(torch.empty_like(tensor) for tensor in rest)
+        return None, torch.empty_like(x), None, *map(torch.empty_like, rest)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class IntegerValues:
         if real is None:
             return None
         with without_modes():
-            return [int(element) for element in real.tolist()]
+            return list(map(int, real.tolist()))
 
     def of_numbers(self, elements: Sequence[int], source: object) -> torch.Tensor:
         """Return a fake one-dimensional tensor of known elements that were computed from `source`."""

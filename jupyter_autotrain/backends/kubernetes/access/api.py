@@ -141,7 +141,7 @@ async def _pages(
     while True:
         more = {"continue": token} if token else {}
         answer = await api.arequest("GET", path, None, {**query, **more})
-        found += [slim(one) for one in cast("list[JsonObject]", answer.get("items") or [])]
+        found += list(map(slim, cast("list[JsonObject]", answer.get("items") or [])))
         metadata = cast("JsonObject", answer.get("metadata") or {})
         token = str(metadata.get("continue") or "")
         if not token:

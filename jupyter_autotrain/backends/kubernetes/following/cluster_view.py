@@ -143,11 +143,11 @@ class ClusterView:
 
     def events_about(self, name: str, pods: Sequence[JsonObject]) -> list[JsonObject]:
         """Return what the cluster warns of about an object, and its pods, that wait for a while."""
-        return self._events.of(name, [naming.name_of(pod) for pod in pods])
+        return self._events.of(name, list(map(naming.name_of, pods)))
 
     async def read_events_of(self, job: TrackedJob) -> list[JsonObject]:
         """Return what the cluster warns of about a job now."""
-        return await self._events.read(job.name, [naming.name_of(pod) for pod in self.pods_of(job)])
+        return await self._events.read(job.name, list(map(naming.name_of, self.pods_of(job))))
 
     def running_pods(self, job: TrackedJob) -> list[JsonObject]:
         """Return the pods of a job in which commands can be run."""

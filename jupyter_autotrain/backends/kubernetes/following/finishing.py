@@ -60,7 +60,7 @@ class JobFinisher:
 
     def _goes_on(self, job: TrackedJob) -> bool:
         """Return whether pods of a trial run, or have written what nobody has read yet."""
-        started = [pod for pod in self._view.pods_of(job) if pod_parts.has_started(pod)]
+        started = list(filter(pod_parts.has_started, self._view.pods_of(job)))
         if any(naming.uid_of(pod) not in job.followers for pod in started) or self._view.running_pods(job):
             return True
         return not self._state(job).state.is_final

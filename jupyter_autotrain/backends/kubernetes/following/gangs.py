@@ -186,7 +186,7 @@ def gang_of(found: JsonObject, pods: Sequence[JsonObject], timeout_s: float = ST
         return None
     living = [pod for pod in pods if not text(pod, "metadata", "deletionTimestamp")]
     placed = sum(1 for pod in living if text(pod, "spec", "nodeName"))
-    stuck = [told for told in map(pending_reasons.unscheduled, living) if told]
+    stuck = list(filter(None, map(pending_reasons.unscheduled, living)))
     return Gang(
         text(found, "metadata", "name"), text(found, "metadata", "creationTimestamp"), int(nodes), placed,
         pending_reasons.is_suspended(found), stuck[0] if stuck else "", len(living) < len(pods), timeout_s,
@@ -231,7 +231,7 @@ class GangKeeper(Keeper):
 
     async def _hasten(self, leaving: Sequence[TrackedJob]) -> None:
         """Hasten the end of the pods of gangs that leave without having begun, and of those that were given up."""
-        self._given_up = [job for job in self._given_up if self._view.pods_of(job)]
+        self._given_up = list(filter(self._view.pods_of, self._given_up))
         unbegun = [job for job in leaving if not job.has_begun_anywhere()]
         await self._ending.hasten(chain.from_iterable(map(self._view.pods_of, (*unbegun, *self._given_up))))
 

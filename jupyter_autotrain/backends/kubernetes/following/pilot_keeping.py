@@ -128,7 +128,7 @@ class PilotKeeper(Keeper):
         if not pods:
             if not job.is_finishing and not job.has_ended():
                 self._give_up(job, WorkloadState(TrialState.LOST, "The long-running pod that ran it was deleted."))
-        elif job.may_be_given and not any(pod_parts.is_alive(pod) for pod in pods):
+        elif job.may_be_given and not any(map(pod_parts.is_alive, pods)):
             if _has_ended_before(job):
                 await self._give_back(pods[0])
         elif job.taken_by != naming.uid_of(pods[0]):
@@ -148,7 +148,7 @@ class PilotKeeper(Keeper):
         free = [pod for pod in self._view.pods.all() if self._is_free(pod, pool)]
         for job, pod in zip(jobs, free, strict=False):
             await self._assign(job, pod)
-        await self._make_missing(jobs, [one for one in made if _is_living(one)], len(free))
+        await self._make_missing(jobs, list(filter(_is_living, made)), len(free))
 
     async def _make_missing(self, jobs: Sequence[TrackedJob], pilots: Sequence[JsonObject], free: int) -> None:
         """Make pilots that are missing; delete those that cannot start, with which the trials are given up.
@@ -223,7 +223,7 @@ class PilotKeeper(Keeper):
         if text(pod, "metadata", "deletionTimestamp"):
             return False
         label = naming.job_label(pod)
-        runs_trial = any(plain_job.pool_of(found) for found in self._view.objects(JOBS).of_job(label))
+        runs_trial = any(map(plain_job.pool_of, self._view.objects(JOBS).of_job(label)))
         return not runs_trial and all(job.taken_by != naming.uid_of(pod) for job in self._jobs())
 
     def _has_started(self, found: JsonObject) -> bool:

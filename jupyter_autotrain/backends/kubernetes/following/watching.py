@@ -117,7 +117,7 @@ class WatchedObjects:
 
     async def _list(self) -> str:
         items, version = await self._api.alist(self._path, selectors(self._selector), self._slim)
-        here = {naming.uid_of(one) for one in items}
+        here = set(map(naming.uid_of, items))
         for one in [one for uid, one in self._objects.items() if uid not in here]:
             self._remove(one)
         for one in items:

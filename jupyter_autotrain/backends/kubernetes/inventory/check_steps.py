@@ -89,7 +89,7 @@ def _log_in(cluster: CheckedCluster, _: Render) -> str:
 
 def _kinds(cluster: CheckedCluster, render: Render) -> str:
     """Return whether the operator, or whatever else makes the kinds of objects known, is installed."""
-    found = [ObjectType.of(one) for one in render()]
+    found = list(map(ObjectType.of, render()))
     for one in found:
         if not serves(cluster.get, one):
             expected = "Expected it to be installed there."
@@ -157,7 +157,7 @@ def _named(cluster: CheckedCluster, object_type: ObjectType, name: str, option: 
 
 
 def _texts(value: JsonValue) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else []
+    return list(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else []
 
 
 _CHECKS: Sequence[tuple[str, Callable[[CheckedCluster, Render], str]]] = (

@@ -59,7 +59,7 @@ def is_missing(error: Exception) -> bool:
 
 def needed_for(cluster: CheckedCluster, objects: Sequence[JsonObject]) -> tuple[permissions.Permission, ...]:
     """Return what a user must be allowed to do for a trial of these objects, whose first is its own."""
-    own, *others = [ObjectType.of(found) for found in objects]
+    own, *others = list(map(ObjectType.of, objects))
     is_gang = pending_reasons.GANG in part(objects[0], "metadata", "annotations")
     return permissions.needed(own, others, cluster.options, is_gang=is_gang)
 

@@ -200,7 +200,7 @@ def slim_pod(pod: JsonObject) -> JsonObject:
     """Return a pod with what `inventory` reads of it: a cluster may have ten thousands."""
     kept: dict[str, JsonValue] = {name: value(pod, "spec", name) for name in ("nodeName", "overhead")}
     for name in ("containers", "initContainers"):
-        kept[name] = [_slim_container(one) for one in items(pod, "spec", name)]
+        kept[name] = list(map(_slim_container, items(pod, "spec", name)))
     return {"spec": kept, "status": {"phase": value(pod, "status", "phase")}}
 
 

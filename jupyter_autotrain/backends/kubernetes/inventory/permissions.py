@@ -164,7 +164,7 @@ def role_binding(namespace: str, user_name: str) -> JsonObject:
 
 def sentence(lacking: Sequence[Permission], namespace: str, user_name: str) -> str:
     """Return what a user may not do."""
-    names = ", ".join(str(one) for one in lacking[:_MOST_SHOWN])
+    names = ", ".join(map(str, lacking[:_MOST_SHOWN]))
     more = f" and {len(lacking) - _MOST_SHOWN} more" if len(lacking) > _MOST_SHOWN else ""
     return f"{user_name or 'You'} may not {names}{more} in the namespace {namespace!r}."
 

@@ -51,7 +51,7 @@ def selector_of_home(home: str) -> str:
 
 def selector_of_jobs(job_ids: Iterable[str], home: str) -> str:
     """Return what selects everything of some jobs."""
-    values = ",".join(sorted(label_value(job_id) for job_id in job_ids))
+    values = ",".join(sorted(map(label_value, job_ids)))
     return f"{selector_of_home(home)},{LABEL_JOB} in ({values})"
 
 

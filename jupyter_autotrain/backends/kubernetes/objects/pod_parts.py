@@ -149,7 +149,7 @@ def _shared_value(inner: JsonValue) -> JsonValue:
         return sys.intern(inner)
     if isinstance(inner, Mapping):
         return _shared(inner)
-    return [_shared_value(one) for one in inner] if isinstance(inner, Sequence) else inner
+    return list(map(_shared_value, inner)) if isinstance(inner, Sequence) else inner
 
 
 def _own_container(containers: Sequence[JsonObject]) -> JsonObject:

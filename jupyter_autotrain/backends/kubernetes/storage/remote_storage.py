@@ -104,8 +104,8 @@ class RemoteStorage:
         own = [name for one in experiments for name in files.names(f"{_EXPERIMENTS}{home}/{one}/")]
         for name in own:
             files.delete(name)
-        used = {_archive_of(name) for name in files.names(_EXPERIMENTS)}
-        for sha256 in sorted({_archive_of(name) for name in own} - used):
+        used = set(map(_archive_of, files.names(_EXPERIMENTS)))
+        for sha256 in sorted(set(map(_archive_of, own)) - used):
             files.delete(_file_name(sha256))
 
 

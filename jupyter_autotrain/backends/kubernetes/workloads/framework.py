@@ -215,7 +215,7 @@ def _ended_pods(found: JsonObject) -> list[JsonObject]:
     for role in task_statuses(found):
         for task in items(role, "taskStatuses"):
             kept = part(task, "attemptStatus", "completionStatus", "pod")
-            containers = [_container_status(one) for one in items(kept, "containers")]
+            containers = list(map(_container_status, items(kept, "containers")))
             status = {"phase": "Failed", "reason": text(kept, "reason"), "message": text(kept, "message")}
             if containers or status["reason"]:
                 node = text(task, "attemptStatus", "podNodeName")

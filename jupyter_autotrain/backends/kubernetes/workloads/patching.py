@@ -183,7 +183,7 @@ class _Merger:
     def _name(self, wanted: JsonValue, key: str, path: str, target: Sequence[JsonValue]) -> JsonValue:
         if isinstance(wanted, Mapping) and wanted.get(key) is not None:
             return wanted[key]
-        names = ", ".join(str(name) for name in _names(target, key))
+        names = ", ".join(map(str, _names(target, key)))
         known = f" (there are {names})" if names else ""
         raise BackendError(
             f"`{self.option}`: {path} has no {key}.",

@@ -75,7 +75,7 @@ def _failure(found: JsonObject, failed: JsonObject, pods: Sequence[JsonObject]) 
         return WorkloadState(TrialState.FAILED, trial_reasons.deadline(found, "spec", "activeDeadlineSeconds"))
     told = f"Its Job failed ({text(failed, 'reason')}): {text(failed, 'message')}"
     ended = trial_reasons.ended(pods)
-    has_failed = any(_failed_by_itself(pod) for pod in pods)
+    has_failed = any(map(_failed_by_itself, pods))
     if ended is not None and (has_failed or ended.state is not TrialState.FAILED):
         return ended
     if has_failed:
@@ -93,7 +93,7 @@ def _template(request: WorkloadRequest) -> JsonObject:
     if request.nodes == 1:
         return request.template
     spec = dict(cast("JsonObject", request.template["spec"]))
-    containers = [dict(one) for one in cast("Sequence[JsonObject]", spec["containers"])]
+    containers = list(map(dict, cast("Sequence[JsonObject]", spec["containers"])))
     variables = list(cast("Sequence[JsonValue]", containers[0].get("env") or []))
     first = f"{request.name}-0.{request.name}"
     containers[0]["env"] = [*variables, {"name": places.FIRST_ADDRESS_VARIABLE, "value": first}]
@@ -185,7 +185,7 @@ def state(pods: Sequence[JsonObject]) -> WorkloadState:
     """Return the state of a trial that a pilot runs; its pods are that of the pilot, or none."""
     if not pods:
         return WorkloadState(TrialState.PREPARING, "waits for its turn in a long-running pod")
-    if any(pod_parts.is_alive(pod) for pod in pods):
+    if any(map(pod_parts.is_alive, pods)):
         return WorkloadState(TrialState.RUNNING)
     lost = WorkloadState(TrialState.LOST, "Lost: the long-running pod ended before the trial did.")
     return trial_reasons.ended(pods) or lost
@@ -209,7 +209,7 @@ def _keep_agent(volume: dict[str, Any]) -> None:
     """Leave nothing but the agent in the volume of what is sent."""
     sources = items(volume, "projected", "sources")
     if sources:
-        volume["projected"] = {"sources": [one for one in sources if _is_agent(one)]}
+        volume["projected"] = {"sources": list(filter(_is_agent, sources))}
 
 
 def _shared_metadata(metadata: JsonObject) -> JsonObject:

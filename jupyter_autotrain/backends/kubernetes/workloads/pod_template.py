@@ -199,7 +199,7 @@ def _tolerations(needs: Resources, options: JsonObject) -> list[JsonObject]:
 
 
 def _texts(options: JsonObject, name: str) -> list[str]:
-    return [str(text) for text in cast("Iterable[str]", options.get(name) or ())]
+    return list(map(str, cast("Iterable[str]", options.get(name) or ())))
 
 
 def _without_empty(found: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

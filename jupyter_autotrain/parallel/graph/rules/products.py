@@ -104,7 +104,7 @@ def matrices(call: Call) -> Nest:
         front = broadcast(other[: len(outer)], outer, subscripts) if len(other) >= len(outer) else ""
         return front + "." * (len(other) - len(front))
 
-    return nest(call, Family.LINALG, [named(s) for s in call.inputs], [named(s) for s in call.outputs])
+    return nest(call, Family.LINALG, list(map(named, call.inputs)), list(map(named, call.outputs)))
 
 
 def distances(call: Call) -> Nest:

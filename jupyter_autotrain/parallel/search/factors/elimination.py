@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from math import prod
 
 import numpy as np
@@ -99,7 +100,7 @@ def eliminate(
         if check:
             check()
         parts = _mini_buckets(_merge_subsumed(pool.take(v)), v, min(limit, max(LEAST, room)))
-        buckets.append(Bucket(v, tuple(t for part in parts for t in part), exact=len(parts) == 1))
+        buckets.append(Bucket(v, tuple(chain.from_iterable(parts)), exact=len(parts) == 1))
         for part in parts:
             made = eliminate_variable(part, v)
             room -= made.values.size

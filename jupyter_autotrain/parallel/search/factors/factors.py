@@ -105,7 +105,7 @@ class OpChoice:
 
 def op_values(model: CostModel, table: OpTable, modes: Modes, weights: LagrangianWeights) -> Floats:
     """(modes, strategies) weighted cost over a whole step, parameters kept the best way."""
-    rows = [mode_index(mode) for mode in modes]
+    rows = list(map(mode_index, modes))
     compute = (table.forward_s + table.backward_s) + table.recompute_s[rows]
     values = weights.micro_weight(model) * compute + state_sharding_values(model, table, weights).min(axis=0)
     if weights.multiplier:
@@ -127,7 +127,7 @@ def edge_values(model: CostModel, edge: EdgeTable, modes: Modes, weights: Lagran
     again = [seconds + edge.forward_s if repeats and mode is Recompute.FULL else seconds for mode in modes]
     values = weights.micro_weight(model) * np.array(again)
     if weights.multiplier and edge.act_bytes.any():
-        values = values + weights.multiplier * weights.in_flight * edge.act_bytes[[mode_index(mode) for mode in modes]]
+        values = values + weights.multiplier * weights.in_flight * edge.act_bytes[list(map(mode_index, modes))]
     return np.asarray(values)
 
 

@@ -33,7 +33,7 @@ def find_fallback_plan(search: BranchAndBound, candidates: Sequence[Candidate]) 
         heuristic_search(search, candidates)
     else:
         _data_parallel(search, replace(context, restriction=_along_batch(context)), candidates)
-    search.bound_s = min((context.compute_bound_s(c) for c in candidates), default=inf)
+    search.bound_s = min(map(context.compute_bound_s, candidates), default=inf)
 
 
 def _data_parallel(search: BranchAndBound, context: SearchContext, candidates: Sequence[Candidate]) -> None:

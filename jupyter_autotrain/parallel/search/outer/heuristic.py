@@ -64,7 +64,7 @@ class _QueueEntry:
 
 def heuristic_search(search: BranchAndBound, candidates: Sequence[Candidate], effort: float = 1.0) -> None:
     """Offer good plans among the candidates; `effort` scales the work spent on better ones."""
-    search.bound_s = min((search.context.compute_bound_s(c) for c in candidates), default=inf)
+    search.bound_s = min(map(search.context.compute_bound_s, candidates), default=inf)
     if search.context.chain is None:
         _without_layers(search, candidates)
         return
@@ -118,7 +118,7 @@ class _Heuristic:
     def first_feasible(self) -> Outcome | None:
         """Return the first plan that fits, by rising bound."""
         plans = (self.solve(config, microbatches) for config, microbatches in self._by_bound())
-        return next((outcome for outcome in plans if outcome), None)
+        return next(filter(None, plans), None)
 
     def is_slow(self, outcome: Outcome) -> bool:
         """Return whether memory slows a plan."""

@@ -130,7 +130,7 @@ def _cuts(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
     """Each axis of two in two, near its root first."""
     if len(shape) > 2:
         return
-    factors = [prime_factors(size) for size in shape]
+    factors = list(map(prime_factors, shape))
     for away in range(max(map(len, factors), default=0)):
         for index, size in enumerate(shape):
             for place in {len(factors[index]) // 2 + away, len(factors[index]) // 2 - away}:

@@ -90,7 +90,7 @@ class SearchNode:
             bound = _BOUNDS[self.tried](self.pipeline(), incumbent)
             best_s = max(self.bound_s, bound.seconds)
             return [replace(self, bound_s=best_s, tried=self.tried + 1, multiplier=bound.multiplier)]
-        return [self._part(members) for members in self._halves()]
+        return list(map(self._part, self._halves()))
 
     @property
     def _worth_trying(self) -> int:

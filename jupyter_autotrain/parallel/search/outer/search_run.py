@@ -156,7 +156,7 @@ class SearchRun:
                 "Give the search more time, or the devices more memory.",
             )
         if search.bound_s == inf:
-            search.bound_s = min((search.context.compute_bound_s(c) for c in self.candidates), default=inf)
+            search.bound_s = min(map(search.context.compute_bound_s, self.candidates), default=inf)
 
 
 def _time_s(graph: OpGraph, request: SearchRequest) -> float:

@@ -200,7 +200,9 @@ def _fast_enough(uniform: UniformPlans, layout: Layout, most_s: float) -> Iterat
     for candidate in uniform.candidates(layout):
         if uniform.context.compute_bound_s(candidate) <= most_s:
             priced = uniform.priced(layout, candidate)
-            yield from (plan for plan in priced if plan.fits and plan.step_s <= most_s)
+            for plan in priced:
+                if plan.fits and plan.step_s <= most_s:
+                    yield plan
 
 
 def _simplest_of(uniform: UniformPlans, seen: list[Outcome], most_s: float, most_solved: int) -> Outcome:

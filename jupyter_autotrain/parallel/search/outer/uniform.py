@@ -136,7 +136,8 @@ class UniformPlans:
             yield Layout(stages, Split.HYBRID, size // chassis, chassis)
         for inner in divisors(chassis)[1:]:
             if size % inner == 0:
-                yield from (Layout(stages, split, size // inner, inner) for split in open_splits(self.context.graph))
+                for split in open_splits(self.context.graph):
+                    yield Layout(stages, split, size // inner, inner)
 
     def _is_open(self, layout: Layout) -> bool:
         shape = mesh_of((layout.data, layout.inner)).shape

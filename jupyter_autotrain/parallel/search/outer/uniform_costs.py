@@ -118,7 +118,7 @@ def _stage_load(context: SearchContext, candidate: Candidate, stage: int, model:
 
 def _load(model: CostModel, ops: Sequence[int], modes: tuple[Recompute, ...]) -> Floats:
     """(state shardings, modes, fields of `CostBreakdown`) of some ops, each with its only strategy."""
-    rows = [MODES.index(mode) for mode in modes]
+    rows = list(map(MODES.index, modes))
     total = np.zeros((len(model.settings.state_shardings), len(modes), len(fields(CostBreakdown))))
     for op in ops:
         table = model.op(op)

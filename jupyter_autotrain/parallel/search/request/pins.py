@@ -123,7 +123,8 @@ def _first_faults(pattern: str, axes: tuple[str | None, ...], ops: Iterable[Op],
 def _names(op: Op) -> Iterator[str]:
     """Its own name, and those of the ops fused into it."""
     yield op.name
-    yield from (member.name for member in op.members)
+    for member in op.members:
+        yield member.name
 
 
 def _splits(pattern: str, axes: tuple[str | None, ...], op: Op, pins: Pins) -> list[str]:

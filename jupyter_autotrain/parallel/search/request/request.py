@@ -91,7 +91,7 @@ class StrategySpace:
     @property
     def state_shardings(self) -> tuple[StateSharding, ...]:
         """Ways to keep an op's parameters."""
-        kept = tuple(StateSharding(zero) for zero in self.zero)
+        kept = tuple(map(StateSharding, self.zero))
         if not self.offload:
             return kept
         on_host = tuple(replace(state_sharding, offload=True) for state_sharding in kept)

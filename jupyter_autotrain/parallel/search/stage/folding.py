@@ -194,7 +194,7 @@ class ChainTables:
         for _ in range(blocks):
             rows.append(step_forward(rows[-1], self.step().costs))
         total = rows[-1] + stop
-        shared, state = (int(x) for x in np.unravel_index(int(total.argmin()), total.shape))
+        shared, state = map(int, np.unravel_index(int(total.argmin()), total.shape))
         states = [state]
         for row in reversed(rows[:-1]):
             states.append(int((row[shared] + self.step().costs[shared, :, states[-1]]).argmin()))

@@ -131,7 +131,7 @@ def check_cover(stages: Iterable[Collection[object]], everything: Collection[obj
     counts = Counter(chain.from_iterable(held))
     missing = [str(item) for item in everything if item not in counts]
     twice = [str(item) for item, count in counts.items() if count > 1]
-    strange = [str(item) for item in counts.keys() - set(everything)]
+    strange = list(map(str, counts.keys() - set(everything)))
     raise _broken(
         f"The stages hold {sum(counts.values())} of {len(everything)} ops: {len(missing)} in no stage, {len(twice)} in "
         f"several, {len(strange)} unknown, such as {', '.join(map(repr, (missing + twice + strange)[:SHOWN]))}."

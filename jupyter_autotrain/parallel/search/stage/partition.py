@@ -57,7 +57,7 @@ def minimax_partition(values: Floats, blocks: int) -> list[int] | None:
     counts = _most(values, level, 0).tolist()
     while sum(counts) > blocks:
         counts[max((values[i, n], i) for i, n in enumerate(counts) if n > 1)[1]] -= 1
-    return [int(n) for n in counts]
+    return list(map(int, counts))
 
 
 def greedy_partition(block_s: Sequence[float], beside_s: Sequence[float], blocks: int) -> list[int]:

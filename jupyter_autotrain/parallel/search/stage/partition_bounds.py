@@ -199,5 +199,5 @@ class PartitionBounds:
 
 def computing_s(model: CostModel, ops: Iterable[int]) -> float:
     """Seconds of one microbatch on the fastest strategy of each op, nothing else counted."""
-    tables = [model.op(op) for op in ops]
+    tables = list(map(model.op, ops))
     return sum(float((table.forward_s + table.backward_s).min()) for table in tables)
