@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.ray.backend import RayBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.testing import BackendContract
+from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.labs.ray_lab import RayLab
 
 
@@ -41,6 +45,25 @@ class TestRay(BackendContract):
 
     def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
         pytest.skip("Ray gives GPUs to its jobs, and this machine has none")
+
+    def test_a_cancel_of_a_job_that_waits_for_a_node_lets_its_trial_never_begin(
+        self, backend: RayBackend, home: Home, tmp_path: Path
+    ) -> None:
+        holds = "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
+        first = self.start(backend, home, holds, resources=Resources(cpus=4))
+        self.begun(backend, first)
+        mark = tmp_path / "mark"
+        code = f"import pathlib\npathlib.Path({str(mark)!r}).touch()"
+        second = backend.submit(trial_of(home, code, number=2, resources=Resources(cpus=4)), Placement(), {})
+        assert wait_until(lambda: self.status(backend, second).reason, "a reason").startswith("waits in Ray for a node")
+        receipt = backend.cancel(second, 1.0)
+        assert self.status(backend, second).state is TrialState.CANCELLED
+        assert receipt.note.startswith("Ray keeps it in its queue until it has a node for it")
+        backend.put(first, wire.STOP_FILE, b"")
+        assert self.finish(backend, first).state is TrialState.EARLY_STOPPED
+        name = str(second.data["name"])
+        wait_until(lambda: backend._service.states([second])[name].state.is_final, "the end of the job in Ray")
+        assert not mark.exists()
 
 
 del BackendContract
