@@ -60,6 +60,7 @@ class Budget:
 
 
 LAUNCHERS = ("env", "torchrun", "mpi", "tensorflow", "paddle")
+TRACKERS = ("mlflow", "wandb", "tensorboard", "trackio")
 
 BATCH: Final = "batch"
 """The mode of an experiment whose trials run a cell to its end."""
@@ -198,7 +199,7 @@ class ExperimentSpec:
         federated: How its trials, the clients, train one model together; None: they are independent.
         flower: The federated training that its one trial has a SuperLink of Flower run; None: it runs the cell.
         header: The header as the user wrote it, for the record.
-        track: The tracking servers that it is delivered to, such as mlflow.
+        track: What mirrors it outside, of `TRACKERS`.
         origin: The notebook it was submitted from.
         mode: `BATCH` or `STANDARD`.
     """

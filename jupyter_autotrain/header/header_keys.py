@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
-from jupyter_autotrain.core.spec import LAUNCHERS
+from jupyter_autotrain.core.spec import LAUNCHERS, TRACKERS
 from jupyter_autotrain.header.backend_models import BackendForms, backend_field
 from jupyter_autotrain.header.distributions import read_distribution, read_name
 from jupyter_autotrain.header.federated_section import MODES, FederatedSection
@@ -233,11 +233,12 @@ class HeaderKeys(Section):
         "files first; the rest stays there until `%autotrain pull`.",
         examples=["1GB"],
     )
-    track: Annotated[tuple[Annotated[str, OneOf(("mlflow",))], ...], BeforeValidator(list_of_words)] = Field(
+    track: Annotated[tuple[Annotated[str, OneOf(TRACKERS)], ...], BeforeValidator(list_of_words)] = Field(
         default=(),
-        description="Tracking servers that get its parameters, metrics and files as they come. Where one is, its own "
-        "variables say (MLFLOW_TRACKING_URI); one that is away gets all later.",
-        examples=["mlflow"],
+        description="Tracking servers and files that get its parameters and metrics as they come: mlflow; wandb, as "
+        "offline files; tensorboard, as event files; trackio. Where each is, its own variables say "
+        "(MLFLOW_TRACKING_URI, WANDB_DIR, TENSORBOARD_LOGDIR, TRACKIO_DIR); one that is away gets all later.",
+        examples=["mlflow", "[mlflow, tensorboard]"],
     )
     on_rerun: Annotated[str, OneOf(("keep", "stop", "ask"))] = Field(
         default="keep",

@@ -6,6 +6,7 @@ import argparse
 from typing import Final, NoReturn
 
 from jupyter_autotrain.agent.states import ExperimentState
+from jupyter_autotrain.core.spec import TRACKERS
 from jupyter_autotrain.errors import AutotrainError
 
 SESSION_ACTIONS: Final = (
@@ -204,7 +205,7 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
 
 
 def _add_track(track: argparse.ArgumentParser) -> None:
-    track.add_argument("server", nargs="?", default="mlflow", metavar="SERVER", help="mlflow (default)")
+    track.add_argument("server", nargs="?", default="mlflow", choices=TRACKERS, help="default: mlflow")
 
 
 def _add_stop(stop: argparse.ArgumentParser) -> None:

@@ -1,1 +1,1 @@
-"""Mirrors of experiments at a tracking server: MLflow, by an exporter protocol that others can have too."""
+"""Mirrors of experiments at tracking servers and in their files, by one exporter protocol."""

@@ -1,4 +1,4 @@
-"""The interface of a tracking server to a mirror, and the servers that are known."""
+"""The interface of a tracking server, or of the files of one, to a mirror; and those that are known."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Protocol
 
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.core.records import MetricPoint
+from jupyter_autotrain.core.spec import TRACKERS
 from jupyter_autotrain.errors import AutotrainError, MissingExtraError
-
-_MODULES: Final[Mapping[str, str]] = MappingProxyType({"mlflow": "jupyter_autotrain.client.tracking.mlflow_exporter"})
-NAMES: Final = tuple(_MODULES)
-
 
 @dataclass(frozen=True, slots=True)
 class TrackedTrial:
@@ -64,8 +60,13 @@ class Exporter(Protocol):
         ...
 
     def read(self, run: str) -> TrackedRun:
-        """Read a run back."""
-        ...
+        """Read a run back.
+
+        Raises:
+            AutotrainError: This one is only written to.
+        """
+        found = f"{type(self).__name__} cannot read {run!r} back."
+        raise AutotrainError(found, "A run of MLflow, as mlflow:RUN_ID.", "Look at it with its own viewer.")
 
 
 def exporter(name: str) -> Exporter:
@@ -75,13 +76,13 @@ def exporter(name: str) -> Exporter:
         AutotrainError: There is no such kind of server.
         MissingExtraError: Its library is not installed.
     """
-    if name not in _MODULES:
-        known = ", ".join(_MODULES)
+    if name not in TRACKERS:
+        known = ", ".join(TRACKERS)
         raise AutotrainError(
             f"track: there is no {name!r}.", f"Expected one of: {known}.", "See: %autotrain help track"
         )
     try:
-        module = import_module(_MODULES[name])
+        module = import_module(f"{__package__}.{name}_exporter")
     except ModuleNotFoundError as error:
         if error.name != name:
             raise

@@ -11,7 +11,7 @@ from typing import Final
 from mlflow.entities import Metric, Param, RunTag
 from mlflow.tracking import MlflowClient
 
-from jupyter_autotrain.client.tracking.exporter import TrackedRun, TrackedTrial
+from jupyter_autotrain.client.tracking.exporter import Exporter, TrackedRun, TrackedTrial
 from jupyter_autotrain.core.records import MetricPoint
 from jupyter_autotrain.core.text_format import cut, parameter
 
@@ -21,7 +21,7 @@ _MOST_CHARACTERS: Final = 5000
 _STATES: Final = {"SUCCEEDED": "FINISHED", "EARLY_STOPPED": "FINISHED", "CANCELLED": "KILLED"}
 
 
-class MlflowExporter:
+class MlflowExporter(Exporter):
     """A tracking server of MLflow.
 
     Args:

@@ -14,7 +14,6 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError
-from jupyter_autotrain.header.schema import Header
 from jupyter_autotrain.store import Ingest, Store
 
 
@@ -149,11 +148,6 @@ def test_one_process_delivers_to_a_server(experiment):
     first, second = (Mirror(experiment, "mlflow", Server()) for _ in range(2))
     with first.alone(), pytest.raises(AutotrainError, match="another process"), second.alone():
         pass
-
-
-def test_the_header_knows_the_servers_that_there_are():
-    text = str(Header.model_json_schema()["properties"]["track"])
-    assert all(name in text for name in exporters.NAMES)
 
 
 def test_a_server_that_is_not_known_is_told():
