@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import struct
+
 import pytest
 
 from jupyter_autotrain import manager
@@ -131,23 +134,34 @@ def test_wandb_files_name_each_point_once_by_its_own_step(experiment, tmp_path, 
 
 def _wandb_rows(file):
     """Return what W&B keeps when it syncs a file: the rows by their `_step`."""
-    import json
-
     from wandb.proto import wandb_internal_pb2
-    from wandb.sdk.internal.datastore import DataStore
 
     found = {}
-    stored = DataStore()
-    stored.open_for_scan(str(file))
-    while (content := stored.scan_data()) is not None:
+    for content in _level_db_records(file.read_bytes()):
         record = wandb_internal_pb2.Record()
         record.ParseFromString(content)
         if record.WhichOneof("record_type") == "history":
             items = record.history.item
             row = {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
             found[record.history.step.num] = row
-    stored.close()
     return found
+
+
+def _level_db_records(content):
+    """Yield the records of a log of LevelDB: blocks of 32 KiB, a head of 7 bytes before each piece of a record."""
+    place = 7  # W&B's own head
+    parts = []
+    while place + 7 <= len(content):
+        left = 32768 - place % 32768
+        if left < 7:
+            place += left
+            continue
+        _, length, kind = struct.unpack_from("<IHB", content, place)
+        parts.append(content[place + 7 : place + 7 + length])
+        place += 7 + length
+        if kind in {1, 4}:  # whole, or the last piece
+            yield b"".join(parts)
+            parts = []
 
 
 @pytest.mark.parametrize("name", ["wandb", "tensorboard", "trackio"])
