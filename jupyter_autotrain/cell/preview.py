@@ -150,6 +150,9 @@ def _data_lines(draft: Draft) -> str:
             lines.append(f"data.{name}  fetched from {entry.url}, where trials run\n")
         elif entry.path is not None:
             lines.append(f"data.{name}  {entry.path}, which is there already\n")
+        elif entry.origin is not None:
+            where = entry.origin.address if entry.send else f"{entry.origin.kind} {entry.origin.address}"
+            lines.append(f"data.{name}  {where}, fetched to here when it has changed, and sent once per content\n")
         else:
             lines.append(f"data.{name}  {entry.send}, sent once per content\n")
     return "".join(lines)

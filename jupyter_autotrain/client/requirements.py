@@ -48,7 +48,7 @@ def with_sizes(spec: ExperimentSpec) -> ExperimentSpec:
 
 
 def _measured(source: DataSource) -> DataSource:
-    if source.kind is not DataKind.COPY or source.size_bytes:
+    if source.kind is not DataKind.COPY or source.size_bytes or not source.local_path:
         return source
     path = Path(source.local_path).expanduser()
     size_bytes = 0

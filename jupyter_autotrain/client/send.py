@@ -13,6 +13,7 @@ from pathlib import Path
 from jupyter_autotrain.agent import durable
 from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.experiment import Experiment
+from jupyter_autotrain.client.fetching.fetched import fetch_all
 from jupyter_autotrain.client.orphans import draft
 from jupyter_autotrain.client.tracking import following
 from jupyter_autotrain.client.waiting import Progress
@@ -37,9 +38,9 @@ def send(
 ) -> Experiment:
     """Submit an experiment. When this returns it is on disk, and a manager is there to run it.
 
-    Order: secrets are looked up, data are read for their digests, the code is written as a draft, the manager is
-    started if none runs, the draft becomes the experiment's folder, and one transaction adds the experiment. A failure
-    before that leaves nothing behind; an interrupt after it changes nothing.
+    Order: secrets are looked up, data are fetched and read for their digests, the code is written as a draft, the
+    manager is started if none runs, the draft becomes the experiment's folder, and one transaction adds the experiment.
+    A failure before that leaves nothing behind but what was fetched; an interrupt after it changes nothing.
 
     Args:
         home: Where to keep it.
@@ -54,11 +55,11 @@ def send(
         ManagerError: No manager can be started.
         AutotrainError: A secret is not set.
         MissingExtraError: The library of a server that `spec.track` names is not installed.
-        DataError: A file of `spec.data` is not there, or cannot be read.
+        DataError: A file of `spec.data` is not there, or cannot be read or fetched.
     """
     following.check(spec.track)
     values = manager_client.secret_values(spec, secrets)
-    spec, manifests = data_files.read(home, spec, folder, progress)
+    spec, manifests = data_files.read(home, fetch_all(home, spec, secrets), folder, progress)
     store = Store.open(home)
     experiment_id = randomness.token_hex(_ID_BYTES)
     with explained(home.root), draft(home, experiment_id) as made:

@@ -27,6 +27,41 @@ class DataKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class DataOrigin:
+    """The place that data of kind COPY is fetched from to the submitter's machine, anew with each submission.
+
+    Attributes:
+        kind: cvat, label_studio or fsspec.
+        address: What is fetched there: task/12, project/3, or gs://bucket/folder.
+        server: The server's address; "" for that of the submitter's variables.
+        format: The form of the labels, such as coco.
+        license: What it may be used for, as the header or the export says.
+        revision: What was fetched: it changes when the labels or files do.
+        counts: How many of what it holds, such as ("images", 20).
+    """
+
+    kind: str
+    address: str
+    server: str = ""
+    format: str = ""
+    license: str = ""
+    revision: str = ""
+    counts: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether people label it there."""
+        return self.kind != "fsspec"
+
+    def __str__(self) -> str:
+        """Return it as a run card shows it."""
+        held = ", ".join(f"{number:,} {name}" for name, number in self.counts)
+        where = f"{self.kind} {self.address}" if self.is_labelled else self.address
+        parts = (where, self.format, held, f"license: {self.license or 'not stated'}", f"revision {self.revision}")
+        return " · ".join(filter(None, parts))
+
+
+@dataclass(frozen=True, slots=True)
 class DataSource:
     """An entry of `data:`; in the cell, `data.NAME` is where it lies.
 
@@ -39,6 +74,7 @@ class DataSource:
         size_bytes: Of kind COPY.
         work_path: Of kind COPY: its path below the notebook's folder, where a trial finds a link to it; or "".
         local_path: Of kind COPY: where it lies on the submitter's machine; "" in a `TrialSpec`.
+        origin: Of kind COPY: where it is fetched from; None for what lies here already.
     """
 
     name: str
@@ -50,6 +86,7 @@ class DataSource:
     size_bytes: int = 0
     work_path: str = ""
     local_path: str = ""
+    origin: DataOrigin | None = None
 
 
 def folder_digest(files: Iterable[tuple[str, str, bool]], folders: Iterable[str] = ()) -> str:

@@ -117,6 +117,11 @@ class Home:
         return self.root / "data"
 
     @property
+    def fetched(self) -> Path:
+        """The labels and files that `data:` has fetched to this machine, one folder for each revision."""
+        return self.root / "fetched"
+
+    @property
     def digests(self) -> Path:
         """The digests of files that were submitted as data, so that they are read once."""
         return self.root / "digests"

@@ -215,7 +215,11 @@ class HeaderKeys(Section):
         default_factory=dict,
         description="What trials read: in the cell `data.NAME` is its path there, a pathlib.Path. Trials only read it: "
         "elsewhere it is shared by all trials and write-protected, here it is your own file.",
-        examples=["{train: ./train.parquet}", "{images: {path: /mnt/imagenet}}"],
+        examples=[
+            "{train: ./train.parquet}",
+            "{images: {path: /mnt/imagenet}}",
+            "{pets: {cvat: task/12, format: coco}}",
+        ],
     )
     returns: VariableNames = Field(
         default=(), description="Variables of the cell to bring back (`%autotrain load`).", examples=["[model]"]

@@ -90,7 +90,7 @@ class Header(HeaderKeys):
     @property
     def data_paths(self) -> dict[str, str]:
         """The entries of `data:`: of each the path here that is sent, or ""."""
-        return {name: entry.send or "" for name, entry in self.data.items()}
+        return {name: entry.local for name, entry in self.data.items()}
 
     @property
     def chosen_hooks(self) -> tuple[Hook, ...]:

@@ -15,6 +15,7 @@ from jupyter_autotrain import backends, manager
 from jupyter_autotrain.agent.environments import eviction
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.client import Experiment, leftovers, orphans, recovery
+from jupyter_autotrain.client.fetching import fetched
 from jupyter_autotrain.client.orphans import no_submitter
 from jupyter_autotrain.client.recovery import RestoredReports, restore_reports
 from jupyter_autotrain.core.clock import BootTime
@@ -44,6 +45,7 @@ def clean(command: CommandContext, arguments: argparse.Namespace) -> None:
     if not arguments.experiment:
         lines += _clean_leftovers(command, delete=arguments.yes)
         lines += _clean_environments(command, delete=arguments.yes)
+        lines += _clean_fetched(command, delete=arguments.yes)
         lines += _clean_places(command, delete=arguments.yes)
     if not lines:
         command.write("Nothing to clean. Name experiments, or give --older DAYS.\n")
@@ -94,6 +96,18 @@ def _clean_environments(command: CommandContext, *, delete: bool) -> list[str]:
     what = count(len(found), "virtual environment")
     total = format_bytes(sum(size_bytes for _, size_bytes in found))
     return [f"Deleted {what}, {total} freed" if delete else f"Would delete {what} that no trial uses ({total})."]
+
+
+def _clean_fetched(command: CommandContext, *, delete: bool) -> list[str]:
+    """Return the revisions of labels and files that no experiment was submitted with."""
+    found = [*fetched.unused(command.home, [record for _, record in command.listed()])]
+    if not found:
+        return []
+    total = format_bytes(sum(orphans.folder_bytes(path) for path in found))
+    if delete:
+        fetched.remove(found)
+    what = count(len(found), "fetched revision")
+    return [f"Deleted {what}, {total} freed" if delete else f"Would delete {what} that no experiment uses ({total})."]
 
 
 def _clean_places(command: CommandContext, *, delete: bool) -> list[str]:

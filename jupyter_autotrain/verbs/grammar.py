@@ -65,7 +65,12 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
+<<<<<<< HEAD
     _add_track(add("track", "send an experiment to a tracking server, from where it stopped", about="?"))
+=======
+    _add_track(add("track", "deliver an experiment to a tracking server, as far as it has not got it", about="?"))
+    _add_label(add("label", "send the samples that a trial was least sure of back to be labelled", about="?"))
+>>>>>>> 91ba680d (client/fetching: labels of CVAT and Label Studio, and files through fsspec, are fetched when they have changed)
     _add_stop(add("stop", "stop an experiment, and say which processes ended", about="?"))
     add("retry", "run the failed trials again", about="?")
     add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
@@ -206,6 +211,12 @@ def _add_plan(plan: argparse.ArgumentParser) -> None:
 
 def _add_track(track: argparse.ArgumentParser) -> None:
     track.add_argument("server", nargs="?", default="mlflow", choices=TRACKERS, help="default: mlflow")
+
+
+def _add_label(label: argparse.ArgumentParser) -> None:
+    label.add_argument("--number", "-n", type=int, default=20, metavar="N", help="how many samples (default: 20)")
+    label.add_argument("--to", metavar="NAME", help="the entry of data: whose labels they get (default: the only one)")
+    label.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
 
 
 def _add_stop(stop: argparse.ArgumentParser) -> None:

@@ -12,7 +12,7 @@ from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.client.experiment_files import trial_or_best
-from jupyter_autotrain.client.tracking.exporter import exporter
+from jupyter_autotrain.client.tracking.exporter import TrackedRun, exporter
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.table import Table
@@ -126,14 +126,16 @@ def compare(command: CommandContext, arguments: argparse.Namespace) -> None:
     """Put experiments side by side: objective, best value, its parameters; a run of a server is `mlflow:RUN`."""
     named = [reference for reference in arguments.experiment if not reference.startswith(_MLFLOW)]
     found = [*map(command.find, named)]
+    runs = [reference.removeprefix(_MLFLOW) for reference in arguments.experiment if reference.startswith(_MLFLOW)]
+    beside = {run: _read(run) for run in runs}
     if arguments.json:
-        write_json(command, [experiment_json(experiment, experiment.record) for experiment in found])
+        rows_json: list[JsonValue] = [experiment_json(experiment, experiment.record) for experiment in found]
+        write_json(command, [*rows_json, *(_run_json(run, tracked) for run, tracked in beside.items())])
         return
     bests = [experiment.best for experiment in found]
     names = parameter_names(filter(None, bests))
     rows = [_compared(experiment, trial, names) for experiment, trial in zip(found, bests, strict=True)]
-    runs = [reference.removeprefix(_MLFLOW) for reference in arguments.experiment if reference.startswith(_MLFLOW)]
-    rows += [_compared_run(run, found, names) for run in runs]
+    rows += [_compared_run(tracked, found, names) for tracked in beside.values()]
     command.present(Table(["name", "state", "trials", "objective", "best", *names], rows))
 
 
@@ -147,20 +149,29 @@ def _compared(experiment: Experiment, best: TrialRecord | None, names: Sequence[
     return [*row, value_text(best), *(parameter(best.params.get(name, "-")) for name in names)]
 
 
-def _compared_run(run: str, beside: Sequence[Experiment], names: Sequence[str]) -> list[str]:
-    """Return a run of MLflow as a row beside experiments: the last value of their objective's metric."""
-    objectives = [one.record.spec.objective for one in beside if one.record.spec.objective]
-    metric = objectives[0].metric if objectives else ""
+def _read(run: str) -> TrackedRun:
+    """Read a run of MLflow."""
     try:
-        found = exporter("mlflow").read(run)
+        return exporter("mlflow").read(run)
     except AutotrainError:
         raise
     except Exception as error:  # whatever MLflow raises
         text = f"compare: MLflow does not give the run {run!r}: {error}"
         raise AutotrainError(text, "A run of the server at MLFLOW_TRACKING_URI.", "Look up its id there.") from error
-    value = found.metrics.get(metric)
-    row = [f"mlflow:{found.name}", found.state, "1", metric or "-", "-" if value is None else number(value)]
-    return [*row, *(found.params.get(name, "-") for name in names)]
+
+
+def _run_json(run: str, tracked: TrackedRun) -> JsonValue:
+    named = {"id": f"mlflow:{run}", "name": f"mlflow:{tracked.name}", "state": tracked.state}
+    return {**named, "params": dict(tracked.params), "metrics": dict(tracked.metrics)}
+
+
+def _compared_run(tracked: TrackedRun, beside: Sequence[Experiment], names: Sequence[str]) -> list[str]:
+    """Return a run of MLflow as a row beside experiments: the last value of their objective's metric."""
+    objectives = [one.record.spec.objective for one in beside if one.record.spec.objective]
+    metric = objectives[0].metric if objectives else ""
+    value = tracked.metrics.get(metric)
+    row = [f"mlflow:{tracked.name}", tracked.state, "1", metric or "-", "-" if value is None else number(value)]
+    return [*row, *(tracked.params.get(name, "-") for name in names)]
 
 
 def load(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -39,6 +39,7 @@ _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
         "load": "results:load",
         "pull": "outputs:pull",
         "track": "outputs:track",
+        "label": "labels:label",
         "why": "explain:why",
         "stacks": "debugging:stacks",
         "debug": "debugging:debug",

@@ -62,6 +62,11 @@ class CardContent:
         return [cut(without_paths(text), 200) for text in self.trial_warnings]
 
     @property
+    def data(self) -> list[str]:
+        """The data that was fetched: where from, its license, and how much it holds."""
+        return [cut(f"data.{one.name}: {one.origin}", 200) for one in self.record.spec.data if one.origin]
+
+    @property
     def show_command(self) -> str:
         """The command that shows the live view again."""
         return f"%autotrain show {self.name}"
@@ -131,6 +136,7 @@ class CardContent:
         below = [
             Table(self.heads(), rows).text() if rows else "",
             self.trials_left_out,
+            *self.data,
             *self.warnings,
             self.pictures_text,
             f"Show it live: {self.show_command}",

@@ -13,6 +13,7 @@ from jupyter_autotrain.core.records import MetricPoint
 from jupyter_autotrain.core.spec import TRACKERS
 from jupyter_autotrain.errors import AutotrainError, MissingExtraError
 
+
 @dataclass(frozen=True, slots=True)
 class TrackedTrial:
     """A trial as a tracking server gets it.

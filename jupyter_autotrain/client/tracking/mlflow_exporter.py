@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from mlflow.entities import Metric, Param, RunTag
+from mlflow.entities import LoggedModelOutput, Metric, Param, RunTag
 from mlflow.tracking import MlflowClient
 
 from jupyter_autotrain.client.tracking.exporter import Exporter, TrackedRun, TrackedTrial
@@ -17,6 +17,8 @@ from jupyter_autotrain.core.text_format import cut, parameter
 
 _KEY: Final = "autotrain.trial"
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_\-. :/]")
+_NOT_IN_A_MODEL_NAME: Final = re.compile(r"[/:.%\"']")
+_MODEL: Final = "MLmodel"  # the file that makes a folder a model
 _MOST_CHARACTERS: Final = 5000
 _STATES: Final = {"SUCCEEDED": "FINISHED", "EARLY_STOPPED": "FINISHED", "CANCELLED": "KILLED"}
 
@@ -54,11 +56,27 @@ class MlflowExporter(Exporter):
 
     def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:
         """Add files as artifacts, and end the run."""
+        models = {Path(name).parent: path.parent for name, path in files.items() if Path(name).name == _MODEL}
         for name, path in files.items():
-            folder = str(Path(name).parent)
-            self._client.log_artifact(run, str(path), None if folder == "." else folder)
+            folder = Path(name).parent
+            if not any(folder.is_relative_to(model) for model in models):
+                self._client.log_artifact(run, str(path), None if str(folder) == "." else str(folder))
+        for model, source in models.items():
+            self._log_model(run, str(model), source)
         self._client.log_batch(run, tags=[RunTag("autotrain.state", state)])
         self._client.set_terminated(run, _STATES.get(state, "FAILED"), _ms(ended_s))
+
+    def _log_model(self, run: str, name: str, folder: Path) -> None:
+        """Add a folder that the cell has saved with `mlflow...save_model`, with its signature, as a model of the run."""
+        experiment_id = self._client.get_run(run).info.experiment_id
+        known = self._client.search_logged_models([experiment_id], f"source_run_id = '{run}'")
+        name = _NOT_IN_A_MODEL_NAME.sub("_", name if name != "." else "model")
+        if any(one.name == name and str(one.status) == "READY" for one in known):
+            return
+        model = self._client.create_logged_model(experiment_id, name, source_run_id=run)
+        self._client.log_model_artifacts(model.model_id, str(folder))
+        self._client.finalize_logged_model(model.model_id, "READY")
+        self._client.log_outputs(run, [LoggedModelOutput(model.model_id, step=0)])
 
     def read(self, run: str) -> TrackedRun:
         """Read a run with the last value of each of its metrics."""

@@ -1,4 +1,4 @@
-"""TensorBoard's event files: a trial is a folder below `TENSORBOARD_LOGDIR`, or below `runs` in the notebook's folder."""
+"""TensorBoard's event files: a trial is a folder below `TENSORBOARD_LOGDIR`, or `runs` in the notebook's folder."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
 from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.client.tracking.exporter import Exporter, TrackedTrial
 from jupyter_autotrain.core.records import MetricPoint
 from jupyter_autotrain.core.text_format import parameter
@@ -67,7 +68,7 @@ def make() -> TensorboardExporter:
     return TensorboardExporter(Path(os.environ.get("TENSORBOARD_LOGDIR") or "runs"))
 
 
-def _hyperparameter(value: object) -> bool | float | str:
+def _hyperparameter(value: JsonValue) -> bool | float | str:
     return value if isinstance(value, bool | int | float | str) else parameter(value)
 
 

@@ -30,11 +30,11 @@ class TrackioExporter(Exporter):
         times = [point.time_s for point in points]
         self._write(run, metrics, steps, times, [str(point.id) for point in points])
 
-    def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:
+    def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:  # noqa: ARG002 - the protocol's
         """Note whether the trial succeeded; its files stay where they are."""
         self._write(run, [{"autotrain.succeeded": int(state == "SUCCEEDED")}], [0], [ended_s], [f"ended-{ended_s}"])
 
-    def _write(  # noqa: PLR0913 - the columns of the table
+    def _write(
         self, run: str, metrics: list[dict[str, float | int]], steps: list[int], times: list[float],
         ids: list[str], config: Mapping[str, object] | None = None,
     ) -> None:  # fmt: skip

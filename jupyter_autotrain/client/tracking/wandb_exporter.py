@@ -38,9 +38,7 @@ class WandbExporter(Exporter):
     def _begin(self, run: str, **described: object) -> Any:  # noqa: ANN401 - a run of W&B, whose library may be absent
         project, _, run_id = run.partition("/")
         quiet = wandb.Settings(console="off", x_disable_stats=True, disable_code=True, disable_git=True, silent=True)
-        begun = wandb.init(
-            project=project, id=run_id, mode="offline", reinit="create_new", settings=quiet, **described
-        )
+        begun = wandb.init(project=project, id=run_id, mode="offline", reinit="create_new", settings=quiet, **described)
         begun.define_metric("*", step_metric=_STEP)
         self._open[run] = begun
         return begun
@@ -53,7 +51,7 @@ class WandbExporter(Exporter):
             values = {point.name: math.nan if point.value is None else point.value for point in row}
             opened.log({**values, _STEP: step}, step=row[0].id, commit=True)
 
-    def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:
+    def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:  # noqa: ARG002 - the protocol's
         """Add files and the state, and close the run's file."""
         opened = self._open.pop(run, None) or self._begin(run)
         opened.summary["autotrain.state"] = state

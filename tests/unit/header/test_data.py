@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import header
-from jupyter_autotrain.core.data import DataKind, DataSource
+from jupyter_autotrain.core.data import DataKind, DataOrigin, DataSource
 from jupyter_autotrain.core.spec import Bundle
 from jupyter_autotrain.errors import HeaderError
 
@@ -43,12 +43,17 @@ def test_the_three_forms_become_sources(tmp_path: Path) -> None:
         ("'*.csv'", "data.a.send: '*.csv'; expected one file or folder; name the folder that holds them"),
         ("{path: mnt/x}", "data.a.path: 'mnt/x'; expected a path from the root or from ~"),
         ("{pth: /mnt/x}", "unknown key 'pth' in data.a; did you mean 'path'?"),
-        ("{path: /x, url: 'https://x.org/w'}", "expected exactly one of send, path and url"),
+        ("{path: /x, url: 'https://x.org/w'}", "expected exactly one of send, path, url, cvat and label_studio"),
         ("{url: 'https://x.org/w'}", "expected `sha256:` beside `url:`, so that all trials read the same"),
         ("{path: /x, sha256: " + SHA256 + "}", "expected `sha256:` only beside `url:`"),
         ("{url: 'https://x.org/w', sha256: 12}", "data.a.sha256: '12'; expected 64 hexadecimal digits"),
         ("{url: 'ftp://x.org/w', sha256: " + SHA256 + "}", "expected the URL of a file, by https, http or file"),
         ("[1]", "expected a path, or a mapping"),
+        ("{cvat: 12}", "data.a.cvat: '12'; expected a task or project by its number"),
+        ("{label_studio: task/3}", "expected a project of Label Studio, such as project/7"),
+        ("{path: /x, format: coco}", "expected `format:` only beside `cvat:` or `label_studio:`"),
+        ("{cvat: task/12, server: app.cvat.ai}", "expected the https:// or http:// address of a server"),
+        ("'gs://bucket/*.csv'", "expected one file or folder"),
     ],
 )
 def test_what_does_not_fit_is_told_with_its_line(tmp_path: Path, entry: str, said: str) -> None:
@@ -71,4 +76,18 @@ def test_help_and_completion_know_the_keys_of_an_entry() -> None:
     assert "data.NAME.sha256: " in text
     assert "pathlib.Path" in text
     cell = "%%autotrain\ndata:\n  w: {"
-    assert header.completions(cell, len(cell)).matches == ("send: ", "path: ", "url: ", "sha256: ")
+    assert header.completions(cell, len(cell)).matches [:6] == (
+        "send: ", "path: ", "url: ", "sha256: ", "cvat: ", "label_studio: ",
+    )  # fmt: skip
+
+
+def test_labels_and_addresses_are_copies_that_are_fetched_first(tmp_path: Path) -> None:
+    text = "data:\n  pets: {cvat: task/12, license: CC0-1.0}\n  pool: gs://bucket/pool\n"
+    text += "  words: {label_studio: project/7, server: 'https://x.org/', format: CSV}"
+    spec = parsed(tmp_path, text).to_spec(bundle=Bundle(), name="e")
+    assert [source.origin for source in spec.data] == [
+        DataOrigin("cvat", "task/12", format="coco", license="CC0-1.0"),
+        DataOrigin("fsspec", "gs://bucket/pool"),
+        DataOrigin("label_studio", "project/7", "https://x.org", "CSV"),
+    ]
+    assert {(source.kind, source.local_path) for source in spec.data} == {(DataKind.COPY, "")}

@@ -1,0 +1,1 @@
+"""Fetching to this machine what `data:` names elsewhere: labels of CVAT and Label Studio, and files through fsspec."""

@@ -1,0 +1,82 @@
+"""CVAT by its SDK: exports of tasks and projects, and new tasks of samples that are to be labelled."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from cvat_sdk import Client, Config
+from cvat_sdk.api_client import models
+from cvat_sdk.core.client import AccessTokenCredentials
+from cvat_sdk.core.proxies.types import Location
+
+from jupyter_autotrain.client.fetching.exports import unpack
+from jupyter_autotrain.core.data import DataOrigin
+
+_FORMATS: Final = {"coco": "COCO 1.0", "yolo": "YOLO 1.1", "voc": "PASCAL VOC 1.1"}
+_POLL_S: Final = 0.5
+
+
+class CvatServer:
+    """A server of CVAT.
+
+    Args:
+        client: The SDK's client, logged in.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def _find(self, origin: DataOrigin) -> Any:  # noqa: ANN401 - a task or project of the SDK, which may be absent
+        kind, _, number = origin.address.partition("/")
+        return (self._client.tasks if kind == "task" else self._client.projects).retrieve(int(number))
+
+    def revision(self, origin: DataOrigin) -> str:
+        """Return a digest of when it was changed, which CVAT notes with each change of a label."""
+        found = self._find(origin)
+        return hashlib.sha256(found.updated_date.isoformat().encode()).hexdigest()[:12]
+
+    def fetch(self, origin: DataOrigin, folder: Path) -> Path:
+        """Export it with its images."""
+        archive = folder / "export.zip"
+        name = _FORMATS.get(origin.format.lower(), origin.format)
+        self._find(origin).export_dataset(
+            name, archive, include_images=True, location=Location.LOCAL, status_check_period=_POLL_S
+        )
+        return unpack(archive, folder)
+
+    def send(self, origin: DataOrigin, name: str, samples: Sequence[tuple[Path, float]]) -> str:
+        """Make a task of the samples, the least sure first, with the labels of `origin`."""
+        found = self._find(origin)
+        spec: dict[str, object] = {"name": name}
+        if project := found.id if origin.address.startswith("project/") else found.project_id:
+            spec["project_id"] = project
+        else:
+            spec["labels"] = [_label(one) for one in found.get_labels()]
+        made = self._client.tasks.create_from_data(
+            models.TaskWriteRequest(**spec), [path for path, _ in samples],
+            data_params={"sorting_method": "predefined", "image_quality": 100}, status_check_period=_POLL_S,
+        )  # fmt: skip
+        return f"task/{made.id}"
+
+
+def _label(found: Any) -> models.PatchedLabelRequest:  # noqa: ANN401 - a label of the SDK, which may be absent
+    attributes = [
+        models.AttributeRequest(
+            name=one.name, mutable=one.mutable, input_type=one.input_type,
+            default_value=one.default_value, values=one.values,
+        )
+        for one in found.attributes
+    ]  # fmt: skip
+    return models.PatchedLabelRequest(name=found.name, color=found.color, type=found.type, attributes=attributes)
+
+
+@contextmanager
+def connect(server: str, token: str) -> Iterator[CvatServer]:
+    """Connect to the server at an address."""
+    with Client(server, config=Config(status_check_period=_POLL_S)) as client:
+        client.login(AccessTokenCredentials(token))
+        yield CvatServer(client)
