@@ -65,12 +65,8 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("wait", "wait until an experiment ends", about="?").add_argument(
         "--timeout", type=float, dest="timeout_s", metavar="S", help="seconds"
     )
-<<<<<<< HEAD
     _add_track(add("track", "send an experiment to a tracking server, from where it stopped", about="?"))
-=======
-    _add_track(add("track", "deliver an experiment to a tracking server, as far as it has not got it", about="?"))
     _add_label(add("label", "send the samples that a trial was least sure of back to be labelled", about="?"))
->>>>>>> 91ba680d (client/fetching: labels of CVAT and Label Studio, and files through fsspec, are fetched when they have changed)
     _add_stop(add("stop", "stop an experiment, and say which processes ended", about="?"))
     add("retry", "run the failed trials again", about="?")
     add("resume", "go on with a stopped experiment, from the checkpoints of its trials", about="?")
@@ -81,11 +77,7 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     add("why", "why an experiment waits or failed", about="?")
     _add_debug(add("debug", "open pdb in ranks stopped at breakpoint() or an exception", about="?"))
     _add_stacks(add("stacks", "show where each process of a running trial is, line by line", about="?"))
-    export = add("export", "write a standalone script that gives the same metrics", about="?")
-    export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
-    export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
-    export.add_argument("-o", "--output", metavar="FILE", help="the file to write")
-    export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
+    _add_export(add("export", "write a standalone script that gives the same metrics", about="?"))
     _add_report(add("report", "write all results as one HTML file, which needs no server", about="?"))
     load = add(
         "load",
@@ -124,6 +116,13 @@ def grammar() -> dict[str, argparse.ArgumentParser]:
     for name in _WITH_JSON:
         verbs[name].add_argument("--json", action="store_true", help="print JSON")
     return verbs
+
+
+def _add_export(export: _Parser) -> None:
+    export.add_argument("--yaml", action="store_true", help="write the objects of a cluster, for kubectl")
+    export.add_argument("--backend", metavar="NAME", help="with --yaml: of this profile (default: where it ran)")
+    export.add_argument("-o", "--output", metavar="FILE", help="the file to write")
+    export.add_argument("--trial", type=int, metavar="N", help="which trial (default: the best)")
 
 
 def _add_report(report: _Parser) -> None:

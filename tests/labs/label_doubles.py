@@ -227,7 +227,7 @@ class LabelStudioDouble(LabelServer):
         if (method, path) == ("GET", "/api/projects/7/export") and query == {"export_type": "JSON"}:
             return json.dumps(self.tasks).encode()
         if (method, path) == ("GET", "/api/projects/7/"):
-            config = '<View><Text name="text" value="$text"/><Choices name="c" toName="text"><Choice value="a"/></Choices></View>'
+            config = '<View><Text name="text" value="$text"/><Choices name="c" toName="text"/></View>'
             return {"id": 7, "title": "reviews", "label_config": config}
         if (method, path) == ("POST", "/api/projects/7/import"):
             tasks = request.json

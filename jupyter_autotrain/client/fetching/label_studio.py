@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import httpx
 from label_studio_sdk import LabelStudio
@@ -59,7 +59,7 @@ class LabelStudioServer:
             text = f"{origin.address} shows no sample: its labelling interface names no $variable."
             raise AutotrainError(text, 'A tag such as <Image value="$image"/>.', "Correct the project, and send again.")
         tag, variable = found.groups()
-        tasks = []
+        tasks: list[Any] = []
         for path, uncertainty in samples:
             content = path.read_text(encoding="utf-8") if tag in _TEXTS else _uri(path)
             tasks.append({"data": {variable: content, "file": path.name, "uncertainty": uncertainty, "batch": name}})
@@ -79,5 +79,6 @@ def _uri(path: Path) -> str:
 @contextmanager
 def connect(server: str, token: str) -> Iterator[LabelStudioServer]:
     """Connect to the server at an address."""
+    make: Any = LabelStudio
     with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True) as client:
-        yield LabelStudioServer(LabelStudio(base_url=server, api_key=token, httpx_client=client))
+        yield LabelStudioServer(make(base_url=server, api_key=token, httpx_client=client))

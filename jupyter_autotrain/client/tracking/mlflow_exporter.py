@@ -67,7 +67,7 @@ class MlflowExporter(Exporter):
         self._client.set_terminated(run, _STATES.get(state, "FAILED"), _ms(ended_s))
 
     def _log_model(self, run: str, name: str, folder: Path) -> None:
-        """Add a folder that the cell has saved with `mlflow...save_model`, with its signature, as a model of the run."""
+        """Add a folder that the cell has saved with `save_model` of MLflow, with its signature, as a model."""
         experiment_id = self._client.get_run(run).info.experiment_id
         known = self._client.search_logged_models([experiment_id], f"source_run_id = '{run}'")
         name = _NOT_IN_A_MODEL_NAME.sub("_", name if name != "." else "model")

@@ -35,7 +35,7 @@ class WandbExporter(Exporter):
         self._begin(run, name=trial.name, group=trial.experiment, config=dict(trial.params), notes=_notes(trial.tags))
         return run
 
-    def _begin(self, run: str, **described: object) -> Any:  # noqa: ANN401 - a run of W&B, whose library may be absent
+    def _begin(self, run: str, **described: Any) -> Any:  # noqa: ANN401 - a run of W&B, whose library may be absent
         project, _, run_id = run.partition("/")
         quiet = wandb.Settings(console="off", x_disable_stats=True, disable_code=True, disable_git=True, silent=True)
         begun = wandb.init(project=project, id=run_id, mode="offline", reinit="create_new", settings=quiet, **described)
