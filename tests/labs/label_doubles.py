@@ -246,7 +246,7 @@ def _annotated(number: int, text: str, choice: str) -> dict[str, Any]:
 @contextmanager
 def serving(server: LabelServer) -> Iterator[LabelServer]:
     """Answer requests until the block ends."""
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     try:
         yield server

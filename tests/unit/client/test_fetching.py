@@ -79,11 +79,6 @@ def test_a_server_that_refuses_is_told_without_the_token(home, cvat):
     assert [*home.fetched.glob("*/*")] == []
 
 
-def test_a_token_is_nowhere_in_the_home(home, cvat):
-    fetched(home, PETS, of_cvat(cvat))
-    assert not any(CVAT_TOKEN.encode() in path.read_bytes() for path in home.root.rglob("*") if path.is_file())
-
-
 def test_samples_become_a_task_of_cvat_with_the_same_labels_the_least_sure_first(cvat, tmp_path):
     samples = []
     for number, uncertainty in ((1, 0.9), (2, 0.5)):

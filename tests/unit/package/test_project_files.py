@@ -69,3 +69,10 @@ def test_what_contributors_are_sent_to_exists() -> None:
     assert len(paths) > 20
     assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
     assert [name for name in re.findall(r"`make ([\w-]+)`", text) if f"\n{name}:" not in makefile] == []
+
+
+def test_all_brings_every_extra_of_a_user() -> None:
+    extras = PROJECT["optional-dependencies"]
+    named = {name for text in extras["all"] for name in re.findall(r"[\w-]+", text.partition("[")[2])}
+    of_developers = {"all", "demo", "docs", "labs", "test", "testing"}
+    assert named == set(extras) - of_developers
