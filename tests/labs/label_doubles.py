@@ -57,10 +57,12 @@ class _Request:
     def parts(self) -> dict[str, tuple[str, bytes]]:
         """The parts of a form: by name the file name and content."""
         head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
-        found = {}
+        found: dict[str, tuple[str, bytes]] = {}
         for part in BytesParser(policy=HTTP).parsebytes(head + self.body).iter_parts():
             name = str(part.get_param("name", header="content-disposition"))
-            found[name] = (part.get_filename() or "", part.get_payload(decode=True))
+            content = part.get_payload(decode=True)
+            assert isinstance(content, bytes)
+            found[name] = (part.get_filename() or "", content)
         return found
 
 
@@ -78,7 +80,7 @@ class _Handler(BaseHTTPRequestHandler):
             found = (401, {"detail": "Authentication credentials were not provided."})
         else:
             try:
-                request = _Request(self.headers, body)
+                request = _Request(dict(self.headers.items()), body)
                 found = self.server.answer(self.command, address.path, dict(parse_qsl(address.query)), request)
             except (KeyError, ValueError, TypeError) as error:
                 found = (400, {"detail": f"{type(error).__name__}: {error}"})
@@ -141,7 +143,7 @@ class CvatDouble(LabelServer):
         return 202, {"rq_id": "export"}
 
     def _request(self, name: str) -> object:
-        """A request waits when it is first asked for."""
+        """Answer that a request waits when it is first asked for."""
         asked = self._running[name]
         self._running[name] = asked + 1
         answer = {
