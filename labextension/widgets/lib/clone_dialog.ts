@@ -19,7 +19,7 @@ export function askForClone(session: Session, trial: Trial, view: Element): void
   const { trans } = session;
   const fields = Object.entries(trial.params).map(([name, before]) => fieldOf(name, before, trans));
   const title = trans.__('Clone trial %1 with changes', trial.number);
-  const told = trans.__('A new trial goes on from its last checkpoint, or begins anew where it has none.');
+  const told = trans.__('A new trial goes on from its last checkpoint, or starts over where it has none.');
   const rows = fields.map(({ name, input }) => h('label', {}, h('span', {}, name), input));
   const close = (): void => {
     dialog.close();
