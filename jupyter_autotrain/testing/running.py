@@ -209,7 +209,7 @@ class RunningContract(BackendHarness):
         code = "print('from', checkpoint.load(0))"
         ref, _ = self.run(backend, home, code, source=source, resume_attempt=0)
         assert self.read(backend, ref, wire.STDOUT) == b"from 0\n"
-        assert b"begins anew: digits#1 has no checkpoint" in self.read(backend, ref, wire.METRICS)
+        assert b"starts over: digits#1 has no checkpoint" in self.read(backend, ref, wire.METRICS)
 
     def test_attempts_that_save_nothing_or_never_run_hide_no_checkpoint(self, backend: Backend, home: Home) -> None:
         code = "start = checkpoint.load(0)\nprint('from', start)\nif not start: checkpoint.save(10)"
