@@ -9,9 +9,16 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.services.aml.backend import AmlBackend
+from jupyter_autotrain.backends.services.backend import ServiceBackend
+from jupyter_autotrain.backends.services.dlts.backend import DltsBackend
+from jupyter_autotrain.backends.services.openpai.backend import OpenpaiBackend
+from jupyter_autotrain.backends.services.ray.backend import RayBackend
+from jupyter_autotrain.client import requirements
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.profile import Profile
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.errors import SubmitUnknownError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from jupyter_autotrain.testing.harness import BackendHarness
@@ -52,6 +59,14 @@ for step in range(60):
     report(step=step, loss=1.0 / (step + 1))
     time.sleep(0.02)
 """
+
+
+@pytest.mark.parametrize("kind", [AmlBackend, DltsBackend, OpenpaiBackend, RayBackend])
+def test_several_nodes_are_refused_with_what_there_is_instead(kind: type[ServiceBackend], tmp_path: Path) -> None:
+    backend = kind(Profile("lab", "lab", {}), BackendContext(Home(tmp_path / "home")))
+    spec = ExperimentSpec("wide", Bundle(), resources=Resources(nodes=2))
+    (told,) = requirements.missing(spec, backend)
+    assert told.startswith("resources.nodes (it runs a trial on one node; there, `workers_per_node`")
 
 
 class TestFaults(ServiceHarness):
