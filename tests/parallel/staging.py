@@ -143,7 +143,7 @@ def with_loss_function(plan):
 
 
 def of_64_bits(plan):
-    """Losses of a model of 64 bits."""
+    """Return the losses of a model of 64 bits."""
     torch.manual_seed(0)
     net = Plain().double()
     train = Plan.from_json(plan).parallelize(net, nn.CrossEntropyLoss(), optimizer=torch.optim.SGD(net.parameters()))

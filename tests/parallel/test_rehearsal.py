@@ -145,7 +145,7 @@ DEEP = "llama of 4 layers"
 
 
 def staged(row, model=DEEP, batches=lambda batch, rank: batch, before=lambda net, rank: None):
-    """The rehearsal of steps by whole batches, with places for faults."""
+    """Return the rehearsal of steps by whole batches, with places for faults."""
     plan = planning.staged(model, row)
 
     def train():

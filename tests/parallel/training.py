@@ -101,7 +101,7 @@ def llama(layers=2):
 
 
 def bloom(layers=2):
-    """A model whose layers return tuples."""
+    """Return a model whose layers return tuples."""
     import transformers
 
     sizes = {"hidden_size": 32, "n_layer": layers, "n_head": 4}
