@@ -9,7 +9,7 @@ SOURCES := pyproject.toml constraints.txt labextension/package.json labextension
 
 PARALLEL := --numprocesses 4 --dist loadscope --no-loadscope-reorder
 
-.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden docs dist clean
+.PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden pictures docs dist clean
 
 demo: $(VENV)/.demo  ## train from a real notebook, end to end, headless
 	$(BIN)/python example_notebooks/run.py $(NOTEBOOK)
@@ -79,6 +79,11 @@ bench: $(VENV)/.test $(VENV)/.peer  ## figures against peers and limits, appende
 
 golden: $(VENV)/.test  ## rewrite the golden files after a wanted change
 	$(BIN)/python -m pytest tests/unit -k golden --golden-update
+
+pictures: $(VENV)/.test  ## the pictures of README and site, from a real JupyterLab
+	sh .ci/chromium
+	$(BIN)/python example_notebooks/pictures.py
+	$(BIN)/python example_notebooks/moving_picture.py
 
 docs: $(VENV)/.docs  ## the documentation site, in site/: warnings are errors, links are checked, nothing is fetched
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

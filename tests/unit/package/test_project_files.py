@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from ruamel.yaml import YAML
 
 import jupyter_autotrain
@@ -16,7 +18,9 @@ ROOT = Path(__file__).parents[3]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 TEMPLATES = sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml"))
-OTHERS = [ROOT / name for name in ("CITATION.cff", ".pre-commit-config.yaml", ".github/dependabot.yml")]
+OTHERS = [
+    ROOT / name for name in ("CITATION.cff", ".pre-commit-config.yaml", ".github/dependabot.yml", "conda/recipe.yaml")
+]
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -58,6 +62,31 @@ def test_the_citation_is_of_this_version() -> None:
     citation = read(ROOT / "CITATION.cff")
     assert str(citation["version"]) == jupyter_autotrain.__version__
     assert [author["name"] for author in citation["authors"]] == [author["name"] for author in PROJECT["authors"]]
+
+
+def test_extras_name_extras_that_exist() -> None:
+    extras = PROJECT["optional-dependencies"]
+    texts = [text for lines in extras.values() for text in lines if text.startswith("jupyter-autotrain[")]
+    assert {name for text in texts for name in Requirement(text).extras} <= set(extras)
+
+
+def requirements(lines: list[str]) -> dict[str, str]:
+    """Return the versions that each package may have; conda puts a space before them."""
+    return {canonicalize_name(one.name): str(one.specifier) for one in map(Requirement, lines)}
+
+
+def test_the_recipe_of_conda_requires_what_the_package_does() -> None:
+    recipe = read(ROOT / "conda" / "recipe.yaml")
+    run = recipe["requirements"]["run"]
+    assert recipe["context"]["version"] == jupyter_autotrain.__version__
+    assert run[0] == f"python {PROJECT['requires-python']}"
+    assert requirements(run[1:]) == requirements(PROJECT["dependencies"])
+    lab = requirements(PROJECT["optional-dependencies"]["lab"])
+    assert requirements(recipe["requirements"]["run_constraints"]) == lab
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["build-system"]["requires"]
+    assert requirements(build).items() <= requirements(recipe["requirements"]["host"][1:]).items()
+    [command] = recipe["build"]["python"]["entry_points"]
+    assert command.split(" = ") in [list(pair) for pair in PROJECT["scripts"].items()]
 
 
 def test_what_contributors_are_sent_to_exists() -> None:
