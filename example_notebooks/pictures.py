@@ -1,6 +1,6 @@
-"""Make the README's pictures: JupyterLab with sidebar and panel, over experiments that really run, light and dark.
+"""Make the site's pictures: JupyterLab with sidebar and panel, over experiments that really run, light and dark.
 
-    python example_notebooks/pictures.py [--folder example_notebooks/pictures]
+    python example_notebooks/pictures.py [--folder docs/pictures]
 
 A JupyterLab of its own over folders of its own trains four small experiments; it needs Chromium (or the variable
 CHROMIUM) and what `pip install -e '.[test]'` brings.
@@ -114,7 +114,7 @@ def take(page: Page, server: Server, experiment_id: str, folder: Path) -> None:
 def main() -> None:
     """Train, open a page, take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--folder", type=Path, default=HERE / "pictures")
+    parser.add_argument("--folder", type=Path, default=HERE.parent / "docs" / "pictures")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     path = chromium()

@@ -40,7 +40,7 @@ def test_a_distribution_has_only_whole_addresses_of_the_same_files() -> None:
     assert [target for target in found if not target.startswith("https://")] == []
     names = [target.removeprefix(base).removeprefix(raw) for target in found]
     assert names == targets(README)
-    assert all(target.startswith(raw) for target in found if target.endswith(".png"))
+    assert all(target.startswith(raw) for target in found if target.endswith((".png", ".webp")))
 
 
 def test_how_many_strategies_execute_is_what_the_table_of_choices_says() -> None:
