@@ -136,6 +136,12 @@ def test_every_page_is_in_the_navigation() -> None:
     assert [str(page) for page in pages if f"- {page}\n" not in listed] == []
 
 
+def test_each_type_of_place_has_a_guide() -> None:
+    guides = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "places").glob("*.md")))
+    unexplained = [name for name in backends.type_names() if f"options.md#type-{name})" not in guides]
+    assert unexplained == ["debug"], "write docs/places/TYPE.md with a link to reference/options.md#type-TYPE"
+
+
 def test_the_extras_that_are_explained_exist() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     page = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")

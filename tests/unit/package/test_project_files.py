@@ -89,6 +89,14 @@ def test_the_recipe_of_conda_requires_what_the_package_does() -> None:
     assert command.split(" = ") in [list(pair) for pair in PROJECT["scripts"].items()]
 
 
+def test_the_changelog_names_this_version_with_its_tag_and_is_read_in_a_minute() -> None:
+    lines = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()
+    begins = [number for number, line in enumerate(lines) if line.startswith("## [")]
+    assert lines[begins[0]].startswith(f"## [{jupyter_autotrain.__version__}] - ")
+    assert lines[-1].endswith(f"/releases/tag/v{PROJECT['version']}")
+    assert [*begins, len(lines)][1] - begins[0] <= 60
+
+
 def test_what_contributors_are_sent_to_exists() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     paths = {
