@@ -113,18 +113,22 @@ class SharedFolder:
         """
         job = f"jobs/{name}"
         name_of_file = f"{new_name('request')}.json"
-        if not self.storage.has(f"{job}/{places.TRIAL_FILE}"):
-            raise BackendError(f"There is no running trial with the folder {job}.")
+        self._check_running(job)
         self.storage.write(f"{job}/{service_job.REQUESTS}/{name_of_file}", json.dumps(request).encode())
         end_s = time.monotonic() + _ANSWER_S
         while (answer := self.storage.take(f"{job}/{service_job.ANSWERS}/{name_of_file}")) is None:
             if time.monotonic() > end_s:
                 raise BackendUnavailableError(f"The trial does not answer in {job} within {_ANSWER_S:g} s.")
             time.sleep(self.storage.look_again_s)
+            self._check_running(job)  # another follower may have collected all, and removed the folder
         found = cast("JsonObject", json.loads(answer))
         if "failure" in found:
             raise BackendError(*cast("list[str]", found["failure"]))
         return found["ok"]
+
+    def _check_running(self, job: str) -> None:
+        if not self.storage.has(f"{job}/{places.TRIAL_FILE}"):
+            raise BackendError(f"There is no running trial with the folder {job}.")
 
     def clear(self, name: str) -> None:
         """Remove the folder of a trial that is collected; by that its job knows it."""
