@@ -19,6 +19,8 @@ settings.load_profile("suite")
 # Thousands of processes import the package: each module is compiled once, also where the environment forbids it.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Threads of a matrix product that wait for one another leave the CPU to other tests, instead of turning in a loop.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # The grammar by which jsonschema checks IRIs, of which nothing here has any, takes seconds to compile in each process.
 sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # its import fails
 
