@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes import trial_program
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.core.backend import BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
@@ -111,18 +112,23 @@ def test_a_gang_that_never_fits_gives_up_with_a_message_and_frees_the_nodes(
 def slow_python(tmp_path: Path) -> dict[str, object]:
     """Return an interpreter that takes long to start; meanwhile, as a container's first process, it ignores SIGTERM."""
     path = tmp_path / "python"
-    path.write_text("#!/bin/sh\ntrap '' TERM\nsleep 60\n")
+    path.write_text("#!/bin/sh\ntrap '' TERM\nsleep 600\n")
     path.chmod(0o755)
     return {"python": "/image/python", "volumes": [{"path": "/image", "host_path": str(tmp_path)}]}
 
 
 @pytest.mark.parametrize("start_timeout", [0.5])
 def test_pods_of_a_gang_that_gives_up_end_soon_although_their_python_has_not_started(
-    backends: list[KubernetesBackend], homes: list[Home], cluster: KubernetesLab, slow_python: dict[str, object]
+    backends: list[KubernetesBackend],
+    homes: list[Home],
+    cluster: KubernetesLab,
+    slow_python: dict[str, object],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(trial_program, "_GRACE_S", 600)  # which the test could not wait for
     backend = backends[0]
     trial = trial_of(homes[0], WAITS, resources=Resources(cpus=WHOLE_NODE, nodes=3), options=slow_python)
     ref = backend.submit(trial, Placement(), {})
     wait_until(lambda: backend.poll([ref])[0].state.is_final, "its end")
     assert "did not give it 3 nodes at the same time" in backend.poll([ref])[0].reason
-    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone", within_s=15)
+    wait_until(lambda: not cluster.store.list(PODS, "default")[0], "pods that are gone")
