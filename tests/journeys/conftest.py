@@ -9,6 +9,7 @@ import psutil
 import pytest
 from IPython.core.interactiveshell import ExecutionResult, InteractiveShell
 from IPython.utils.capture import CapturedIO, capture_output
+from traitlets.config import Config
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
@@ -18,7 +19,8 @@ class Notebook:
     """Runs cells one after another in one shell; `run` gives the result and what was printed."""
 
     def __init__(self) -> None:
-        self.shell = InteractiveShell.instance()
+        # In a file, which a thread writes, the history would be in the folder of the first test of this process.
+        self.shell = InteractiveShell.instance(config=Config({"HistoryManager": {"hist_file": ":memory:"}}))
         self.shell.user_ns_hidden.update(self.shell.user_ns)  # as a kernel does when it has started
         self.run("%load_ext jupyter_autotrain")
 
