@@ -23,7 +23,7 @@ BELOW = """([graph, devices]) =>
 
 def cell(folder, **words):
     """Return the cell that shows a plan, which is made once: that takes seconds."""
-    graph = example_graphs.gpt(width=8192, layers=48, heads=64, sequence=2048, batch=32, vocabulary=51200)
+    graph = example_graphs.gpt(width=20480, layers=8, heads=160, sequence=2048, batch=32, vocabulary=51200)
     plan = api.plan(graph, cluster="8x8xA100-80GB", search="recursive_programming", **words)
     path = folder / "plan.json"
     path.write_text(plan.to_json())
@@ -45,7 +45,7 @@ def show(tmp_path_factory):
 def shown(lab, show):
     lab.open(show)
     lab.run_all()
-    expect(lab.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
+    expect(lab.view.get_by_role("heading", name="gpt-20480x8 on 64 \u00d7 A100-80GB")).to_be_visible()
     return lab
 
 
@@ -70,7 +70,7 @@ def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     expect(view.locator(".at-figures")).to_contain_text(
         re.compile(r"step[\d.]+ s.*memory per rank[\d.]+ GiBof [\d.]+ GiB usable of 80 GiB")
     )
-    expect(section(shown, "Model").get_by_text("\u00d7 48")).to_be_visible()
+    expect(section(shown, "Model").get_by_text("\u00d7 8")).to_be_visible()
     expect(section(shown, "Model").locator(".at-moving").first).to_be_visible()
     expect(section(shown, "Devices").get_by_role("gridcell")).to_have_count(64)
     expect(section(shown, "One step").get_by_role("img")).to_have_attribute(
@@ -148,7 +148,7 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     slider.focus()
     shown.page.keyboard.press("ArrowRight")
     shown.page.keyboard.press("ArrowRight")
-    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 128 \u00d7 A100-80GB")).to_be_visible()
+    expect(shown.view.get_by_role("heading", name="gpt-20480x8 on 128 \u00d7 A100-80GB")).to_be_visible()
     expect(slider).to_have_attribute("aria-valuetext", "128")
     expect(shown.status).to_contain_text(re.compile(r"per step, [\d.]+ \u00d7 as fast\. .* by the instant search"))
     expect(shown.view.locator(".at-candidates tbody tr").nth(1)).to_contain_text("before")
@@ -165,7 +165,7 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     )
     shown.screenshot("plan_refused")
     shown.view.get_by_role("button", name="Back to the plan").click()
-    expect(shown.view.get_by_role("heading", name="gpt-8192x48 on 64 \u00d7 A100-80GB")).to_be_visible()
+    expect(shown.view.get_by_role("heading", name="gpt-20480x8 on 64 \u00d7 A100-80GB")).to_be_visible()
     expect(memory).to_have_attribute("aria-valuetext", usable)
     expect(still).to_be_hidden()
     assert shown.errors == []
@@ -173,7 +173,7 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
 
 def test_every_picture_has_a_data_table(shown):
     for name, words in (
-        ("Model", "48"),
+        ("Model", "h.ln_1"),
         ("Devices", "device"),
         ("One step", "exposed communication"),
         ("Memory of a rank", "optimizer"),

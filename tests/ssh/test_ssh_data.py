@@ -241,7 +241,7 @@ def test_trials_of_a_host_share_one_download(backend: LabBackend, home: Home, la
 
     address = lab.hosts[0].address.rpartition(".")[0] + ".1"
     server = http.server.ThreadingHTTPServer((address, 0), functools.partial(Handler, directory=tmp_path))
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
         url = f"http://{address}:{server.server_port}/weights.bin"

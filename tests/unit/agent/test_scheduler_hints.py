@@ -30,7 +30,7 @@ def service(monkeypatch):
             pass
 
     server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     yield {"ADAPTDL_SUPERVISOR_URL": f"http://127.0.0.1:{server.server_port}", "ADAPTDL_JOB_ID": JOB}, received
     server.shutdown()
