@@ -1,4 +1,4 @@
-"""A real JupyterLab in a real Chromium: one server; a browser, a page and a kernel for the tests of a file."""
+"""A real JupyterLab in a real Chromium: one server, browser, page and kernel for all tests of a process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _nothing_on_the_console(console) -> Iterator[None]:
     assert console.taken() == []
 
 
-@pytest.fixture(scope="module")  # ended with its tests: while it lives, this process has a running event loop
+@pytest.fixture(scope="package")  # ended with its tests: while it lives, this process has a running event loop
 def browser(console) -> Iterator[Any]:
     path = chromium()
     if path is None:
@@ -75,9 +75,9 @@ def browser(console) -> Iterator[Any]:
         opened.close()
 
 
-@pytest.fixture(scope="module")  # to load a page takes longer than to use it
+@pytest.fixture(scope="package")  # to load a page takes longer than to use it
 def tab(browser, server) -> Iterator[Any]:
-    """Yield a page of JupyterLab that the tests of a file share; what they leave in it the next one clears away."""
+    """Yield a page of JupyterLab that all tests share; what they leave in it the next one clears away."""
     server.forget_preferences()
     with new_page(browser, ours=OURS) as page:
         open_empty(page, server)
