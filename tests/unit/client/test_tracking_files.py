@@ -10,7 +10,7 @@ import pytest
 from jupyter_autotrain import manager
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.experiment import Experiment
-from jupyter_autotrain.client.tracking.exporter import exporter
+from jupyter_autotrain.client.tracking.exporter import TrackedTrial, exporter
 from jupyter_autotrain.client.tracking.mirror import Mirror
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
@@ -169,3 +169,25 @@ def test_only_mlflow_is_read_back(name):
     pytest.importorskip(name, reason=f"{name} is not installed")
     with pytest.raises(AutotrainError, match="cannot read"):
         exporter(name).read("x")
+
+
+@pytest.mark.filterwarnings("ignore")  # MLflow's own, of its file store
+def test_a_folder_that_mlflow_has_saved_becomes_one_model_with_its_signature(tmp_path, monkeypatch):
+    pytest.importorskip("mlflow", reason="mlflow is not installed")
+    from mlflow.models import Model, ModelSignature, get_model_info
+    from mlflow.tracking import MlflowClient
+    from mlflow.types import ColSpec, Schema
+
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file://{tmp_path}/runs")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    signature = ModelSignature(Schema([ColSpec("double", "x")]))
+    folder = tmp_path / "model"
+    folder.mkdir()
+    Model(signature=signature).save(str(folder / "MLmodel"))
+    server = exporter("mlflow")
+    run = server.run_of(TrackedTrial("e1-1", "digits", "digits-1", {}, {}, 1.0))
+    for _ in range(2):  # as when the first one was cut off before it was noted
+        server.end(run, "SUCCEEDED", 2.0, {"model/MLmodel": folder / "MLmodel"})
+    (model,) = MlflowClient().search_logged_models([MlflowClient().get_run(run).info.experiment_id])
+    assert (model.name, model.source_run_id) == ("model", run)
+    assert get_model_info(f"models:/{model.model_id}").signature == signature
