@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -74,7 +75,13 @@ class OnADouble(BackendHarness):
 
 
 class ServiceFaults(OnADouble):
-    """What each service does at faults."""
+    """Tests of what is made of faults that each service has.
+
+    Attributes:
+        wait_30_s: The header by which it asks to be left alone for so long.
+    """
+
+    wait_30_s = MappingProxyType({"Retry-After": "30"})
 
     def expire_login(self) -> None:
         """Have the service take other credentials than those of the file."""
@@ -107,17 +114,18 @@ class ServiceFaults(OnADouble):
         assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
 
     @pytest.mark.parametrize(
-        ("code", "headers", "kind", "text"),
+        ("code", "kind", "text"),
         [
-            (401, {}, BackendError, "answers 401"),
-            (403, {}, BackendError, "answers 403"),
-            (429, {"Retry-After": "30"}, BackendUnavailableError, "asks to wait 30 s"),
-            (503, {}, BackendUnavailableError, "answers 503"),
+            (401, BackendError, "answers 401"),
+            (403, BackendError, "answers 403"),
+            (429, BackendUnavailableError, "asks to wait 30 s"),
+            (503, BackendUnavailableError, "answers 503"),
         ],
     )
     def test_refusals_of_a_submit_start_nothing(
-        self, backend: Backend, home: Home, code: int, headers: dict[str, str], kind: type[Exception], text: str
+        self, backend: Backend, home: Home, code: int, kind: type[Exception], text: str
     ) -> None:
+        headers = self.wait_30_s if code == 429 else {}
         with self.double.refusing(code, headers), pytest.raises(kind, match=text):
             self.start(backend, home, "")
         assert self.double.runner.started == []

@@ -13,7 +13,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.dlts.backend import DltsBackend
-from jupyter_autotrain.core.backend import Backend
+from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendError
@@ -143,6 +143,15 @@ class TestRequests(OnDlts):
             TrialState.PREEMPTED, f"DLTS has taken its place away: its job is {word}.",
         )  # fmt: skip
         wait_until(lambda: self.double.status(job_id) == "killed", "the end of the job")
+
+    def test_a_long_log_that_is_read_from_its_end_loses_nothing(self, backend: Backend, home: Home) -> None:
+        code = "for k in range(600):\n    print('x' * 1000)\n    report(step=k, loss=1)\n"
+        ref = self.start(backend, home, code + WAITS)
+        self.begun(self.make(BackendContext(home)), ref)
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
+        assert [step for step, _ in self.points(backend, ref)] == list(range(600))
+        assert self.read(backend, ref, wire.STDOUT).count(b"x" * 1000 + b"\n") == 600
 
     def test_a_second_job_of_a_trial_changes_nothing(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, WAITS)

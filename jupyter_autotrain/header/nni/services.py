@@ -20,7 +20,7 @@ class ServiceKeys:
 
     Attributes:
         type: Of the backend.
-        options: The backend's option of each key; a dot leads into a mapping.
+        options: The backend's option of each key; a dot leads into a mapping, brackets add the id of one to a list.
         resources: The resource of each key.
         login: Where its credentials come from, for a note.
         shares_code: Whether its jobs see the folder of the code under the path that it has here.
@@ -57,6 +57,16 @@ SERVICES: Final[Mapping[str, ServiceKeys]] = {
             "compute_target": "compute", "docker_image": "image",
         },
     ),
+    "dlc": ServiceKeys(
+        "dlc",
+        {
+            "region": "region", "workspace_id": "workspace", "image": "image", "ecs_spec": "instance",
+            "job_type": "job_type", "nas_data_source_id": "data_sources[]", "oss_data_source_id": "data_sources[]",
+            "local_storage_mount_point": "storage.local_path", "container_storage_mount_point": "storage.mount_path",
+        },
+        {"pod_count": "nodes"},
+        "~/.alibabacloud/credentials",
+    ),
 }  # fmt: skip
 
 
@@ -74,7 +84,9 @@ def read_service(
     """
     backend: _Settings = {"type": keys.type}
     for key, option in keys.options.items():
-        if key in service:
+        if key in service and option.endswith("[]"):
+            backend.setdefault(option.removesuffix("[]"), []).append({"id": service.pop(key)})
+        elif key in service:
             folder, _, name = option.rpartition(".")
             target = backend.setdefault(folder, {}) if folder else backend
             target[name] = service.pop(key)

@@ -117,6 +117,11 @@ OTHER_VALUES = {
     "openpai.virtual_cluster": "research",
     "openpai.sku": "K80",
     "openpai.shared_memory": "4GB",
+    "dlc": {"instance": "ecs.c6.large"},
+    "dlc.instance": "ecs.c6.large",
+    "dlc.gpu_type": "V100",
+    "dlc.priority": 5,
+    "dlc.shared_memory": "4GB",
     "dlts": {"gpu_type": "P40"},
     "dlts.gpu_type": "P40",
     "dlts.preemptible": True,
@@ -213,6 +218,7 @@ for type_name in sorted(set(KUBERNETES_TYPES) & set(SCHEMA.backend_sections)):
 SHARED = {"image": "python:3.12", "storage": {"local_path": "/mnt/pai", "mount_path": "/mnt/confignfs"}}
 SERVICES = {
     "openpai": {"type": "openpai", "address": "https://pai.example.org", "user": "ada", **SHARED},
+    "dlc": {"type": "dlc", "region": "cn-hangzhou", "workspace": "123456", **SHARED},
     "dlts": {"type": "dlts", "address": "https://dlts.example.org", "team": "vision", **SHARED},
     "aml": {
         "type": "aml",

@@ -144,6 +144,40 @@ def test_a_file_for_azure_becomes_a_place_with_its_workspace(tmp_path):
     assert found.notes == ["Without a counterpart are its training service's max_trial_number_per_gpu."]
 
 
+DLC = """
+  platform: dlc
+  type: Worker
+  image: registry.example.org/pytorch
+  jobType: PyTorchJob
+  podCount: 1
+  ecsSpec: ecs.c6.large
+  region: cn-hangzhou
+  workspaceId: '38199'
+  accessKeyId: LTAI5thunter2
+  accessKeySecret: hunter2-hunter2
+  nasDataSourceId: d-nas1
+  ossDataSourceId: d-oss1
+  localStorageMountPoint: /home/admin/workspace
+  containerStorageMountPoint: /root/data
+"""
+
+
+def test_a_file_for_pai_dlc_becomes_a_place_without_its_key(tmp_path):
+    found = read_nni_file(written(tmp_path, NEW.replace(" {platform: local, useActiveGpu: true}", DLC)))
+    assert found.settings["backend"] == {
+        "type": "dlc", "region": "cn-hangzhou", "workspace": "38199", "image": "registry.example.org/pytorch",
+        "instance": "ecs.c6.large", "job_type": "PyTorchJob", "data_sources": [{"id": "d-nas1"}, {"id": "d-oss1"}],
+        "storage": {"local_path": "/home/admin/workspace", "mount_path": "/root/data"},
+    }  # fmt: skip
+    assert spec(found).resources.nodes == 1
+    assert found.notes == [
+        "Its access_key_id and access_key_secret stays in the file: the place takes it from "
+        "~/.alibabacloud/credentials.",
+        "Without a counterpart are its training service's type.",
+    ]
+    assert "hunter2" not in f"{found}"
+
+
 def test_remote_machines_become_hosts_of_ssh(tmp_path):
     remote = (
         "{platform: remote, machineList: [{host: a, user: ada, port: 2222, password: x}, {host: b}], reuseMode: false}"

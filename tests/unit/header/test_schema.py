@@ -16,6 +16,7 @@ SCHEMA = backends.header_schema()
 STORAGE = "image: 'python:3.12', storage: {local_path: /mnt/pai, mount_path: /mnt/confignfs}"
 SERVICES = {  # whose types alone do not suffice
     "openpai": f"{{type: openpai, address: https://pai.example.org, user: ada, {STORAGE}}}",
+    "dlc": f"{{type: dlc, region: cn-hangzhou, workspace: '123456', {STORAGE}}}",
     "dlts": f"{{type: dlts, address: https://dlts.example.org, team: vision, {STORAGE}}}",
     "aml": "{type: aml, subscription: 7a6b, resource_group: research, workspace: vision, compute: cluster, "
     "image: 'python:3.12'}",

@@ -1,0 +1,1 @@
+"""Trials as jobs of PAI-DLC, the deep learning containers of Alibaba Cloud."""
