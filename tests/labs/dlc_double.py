@@ -168,7 +168,11 @@ class DlcDouble(ServiceDouble):
             return "Stopping", "", ""
         if job.state == "FAILED":
             return "Failed", "PodFailed", "The worker ended with an error."
-        return {"WAITING": "Queuing", "RUNNING": "Running", "STOPPED": "Stopped", "SUCCEEDED": "Succeeded"}[job.state], "", ""
+        return (
+            {"WAITING": "Queuing", "RUNNING": "Running", "STOPPED": "Stopped", "SUCCEEDED": "Succeeded"}[job.state],
+            "",
+            "",
+        )
 
     def _create(self, asked: Asked) -> Answer:
         job = json.loads(asked.body)
