@@ -239,10 +239,14 @@ def effects(monkeypatch, tmp_path):
 
     def capture(*arguments, progress=None, **options):
         found.append((arguments, options))
-        return SimpleNamespace(reports=None, bundle=Bundle())
+        return SimpleNamespace(reports=None, bundle=Bundle(), captured=())
 
     def record(*arguments):
         found.append(arguments)
+
+    def planner(request):
+        record(request)
+        return SimpleNamespace(cluster=SimpleNamespace(devices=request.workers or 1))
 
     notebook = SimpleNamespace(
         namespace=lambda *_: {}, executed_cells=lambda _: [], origin=lambda *_: Origin(), name=lambda _: "cell"
@@ -261,7 +265,7 @@ def effects(monkeypatch, tmp_path):
     def of(settings):
         found.clear()
         cell = f"{json.dumps(settings)}\n---\nreport(acc=1)"
-        draft = submission.read(None, "--dry-run", cell, cwd=tmp_path, environ=ENVIRON, planner=record)
+        draft = submission.read(None, "--dry-run", cell, cwd=tmp_path, environ=ENVIRON, planner=planner)
         pipeline.submit_draft(draft, Home(tmp_path), Dialogue(print, input), in_terminal(io.StringIO()))
         return copy.copy(found)
 
