@@ -36,7 +36,7 @@ export interface Changes {
 export const IChanges = new Token<Changes>('jupyter-autotrain:IChanges', 'The changes of the home.');
 
 const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 15_000;
+const LONGEST_PAUSE_MS = 4_000; // after a restart of the server, people look at the page
 
 /** Reconnects where it was, so no change is missed and none comes twice. */
 export class ChangeHub implements Changes {
