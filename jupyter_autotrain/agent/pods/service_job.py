@@ -27,7 +27,7 @@ import sys
 import time
 from collections.abc import Mapping
 
-from jupyter_autotrain.agent import fields, files, system, wire
+from jupyter_autotrain.agent import durable, fields, files, system, wire
 from jupyter_autotrain.agent.pods import places, requests
 from jupyter_autotrain.agent.pods.pod import Pod
 from jupyter_autotrain.agent.service.request_loop import RequestLoop
@@ -103,8 +103,8 @@ def answer_all(folder: str, shared: str) -> None:
 
 def _send_log(path: str) -> None:
     """Have what the job has printed go to the server: an NFS client keeps it for half a minute."""
-    with contextlib.suppress(OSError), open(path, "rb") as log:
-        os.fsync(log.fileno())
+    with contextlib.suppress(OSError):
+        durable.sync_path(path)
 
 
 def _note(released: str, *, is_gone: bool) -> None:

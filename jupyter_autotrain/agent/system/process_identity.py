@@ -6,7 +6,6 @@ uses only the cheapest parts of the standard library.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 
@@ -92,6 +91,8 @@ def open_files() -> dict[str, str]:
     """Return the open files by their descriptors."""
     found = {}
     for fd in os.listdir("/proc/self/fd"):
-        with contextlib.suppress(FileNotFoundError):  # that of the listing itself
+        try:  # `contextlib` is slow to import
             found[fd] = os.readlink(f"/proc/self/fd/{fd}")
+        except FileNotFoundError:  # that of the listing itself
+            continue
     return found

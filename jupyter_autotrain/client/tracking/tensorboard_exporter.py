@@ -14,7 +14,7 @@ from tensorboard.compat.proto.summary_pb2 import Summary
 from tensorboard.plugins.hparams.summary_v2 import hparams_pb
 from tensorboard.summary.writer.record_writer import RecordWriter
 
-from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent import durable, wire
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.client.tracking.exporter import Exporter, TrackedTrial
 from jupyter_autotrain.core.records import MetricPoint
@@ -88,6 +88,6 @@ def _append(run: Path, events: Sequence[Event], last_id: int) -> None:
         for event in events:
             writer.write(event.SerializeToString())
         file.flush()
-        os.fsync(file.fileno())
+        durable.sync(file.fileno())
         length = file.seek(0, os.SEEK_END)
     wire.write_atomically(str(run / _TAKEN), json.dumps({"bytes": length, "point": last_id}).encode())

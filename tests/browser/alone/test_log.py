@@ -187,4 +187,4 @@ def test_the_whole_log_is_saved_as_a_file_or_its_place_is_told(alone, make_place
     assert saved.value.suggested_filename == "digits-trial-1-stdout.txt"
     assert saved.value.path().read_bytes() == data
     page.tell({**told, "text": "It has 3 GB, too much for this page. It is in /home/ada/stdout"}, [""])
-    expect(page.view.get_by_text("It lies in /home/ada/stdout")).to_be_visible()
+    expect(page.view.get_by_text("It is in /home/ada/stdout")).to_be_visible()

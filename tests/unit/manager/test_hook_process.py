@@ -90,7 +90,7 @@ def test_refusals_and_unreachable_addresses_are_told_without_values():
     gone = try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": f"{server.url}?token=k-1"})
     assert "cannot be reached" in gone
     assert "k-1" not in gone
-    assert "no http" in try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": "file:///etc/passwd"})
+    assert "not an http" in try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": "file:///etc/passwd"})
     assert "did not answer as expected" in try_once(Hook("x", "http://a b/"), PAYLOAD, {})
     assert try_once(Hook("x", "${URL}"), PAYLOAD, {}).startswith("URL is not set")
 

@@ -14,7 +14,6 @@ SOLVERS = {
     search: (
         "factors/elimination",
         "factors/elimination_order",
-        "factors/exhaustive",
         "factors/lagrangian",
         "factors/lagrangian_branch_and_bound",
         "stage/folding",
