@@ -50,7 +50,7 @@ class DataOrigin:
 
     @property
     def is_labelled(self) -> bool:
-        """Whether people label it there."""
+        """True where people label it."""
         return self.kind != "fsspec"
 
     def __str__(self) -> str:

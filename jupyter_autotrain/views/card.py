@@ -112,6 +112,7 @@ def html(content: CardContent, curves: Mapping[str, Mapping[int, Columns]]) -> s
         _paragraph(content.reason),
         _chart(content, curves) if curves else "",
         _table(content),
+        *map(_paragraph, content.data),
         *map(_paragraph, content.warnings),
         f"{IMAGES}{_paragraph(content.pictures_text)}" if content.pictures else "",
         _captured(content.record.spec.bundle),

@@ -82,7 +82,7 @@ def json_request(method: str, path: str, content: JsonValue) -> Request:
 
 
 class ServiceClient:
-    """What asking any service has in common: the meaning of its refusals, and when it may be asked again.
+    """The common part of asking any service: the meaning of its refusals, and when it may be asked again.
 
     Args:
         name: The service, in messages.

@@ -147,7 +147,7 @@ def test_a_file_for_azure_becomes_a_place_with_its_workspace(tmp_path):
 DLC = """
   platform: dlc
   type: Worker
-  image: registry.example.org/pytorch
+  image: team/pytorch
   jobType: PyTorchJob
   podCount: 1
   ecsSpec: ecs.c6.large
@@ -157,17 +157,17 @@ DLC = """
   accessKeySecret: hunter2-hunter2
   nasDataSourceId: d-nas1
   ossDataSourceId: d-oss1
-  localStorageMountPoint: /home/admin/workspace
-  containerStorageMountPoint: /root/data
+  localStorageMountPoint: /mnt/nas/workspace
+  containerStorageMountPoint: /mnt/data
 """
 
 
 def test_a_file_for_pai_dlc_becomes_a_place_without_its_key(tmp_path):
     found = read_nni_file(written(tmp_path, NEW.replace(" {platform: local, useActiveGpu: true}", DLC)))
     assert found.settings["backend"] == {
-        "type": "dlc", "region": "cn-hangzhou", "workspace": "38199", "image": "registry.example.org/pytorch",
+        "type": "dlc", "region": "cn-hangzhou", "workspace": "38199", "image": "team/pytorch",
         "instance": "ecs.c6.large", "job_type": "PyTorchJob", "data_sources": [{"id": "d-nas1"}, {"id": "d-oss1"}],
-        "storage": {"local_path": "/home/admin/workspace", "mount_path": "/root/data"},
+        "storage": {"local_path": "/mnt/nas/workspace", "mount_path": "/mnt/data"},
     }  # fmt: skip
     assert spec(found).resources.nodes == 1
     assert found.notes == [

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.core.data import DataKind, DataOrigin, DataSource
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Direction, Objective, ranked
 from jupyter_autotrain.core.spec import Bundle, CapturedName, ExperimentSpec
@@ -61,6 +62,16 @@ def test_a_card_tells_state_best_trial_and_curves_in_both_forms(store):
     assert "Captured 1 name<" in made.html
     assert "train_one_epoch" in made.html
     assert ">step 0</text>" in drawn(made.html)
+
+
+def test_data_that_was_fetched_is_told_with_its_license_and_counts_in_both_forms(store):
+    labels = DataOrigin("cvat", "task/12", format="coco", license="CC BY 4.0", revision="r1", counts=(("images", 20),))
+    spec = ExperimentSpec("digits", Bundle(), data=(DataSource("pets", DataKind.COPY, origin=labels),))
+    made = card(store, store.add_experiment("e1", spec, 1000.0))
+    for form in (made.text, made.html):
+        assert "data.pets" in form
+        assert "CC BY 4.0" in form
+        assert "20 images" in form
 
 
 def test_a_card_needs_no_script_no_network_and_no_style_sheet(store):

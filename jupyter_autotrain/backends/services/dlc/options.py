@@ -12,7 +12,7 @@ from jupyter_autotrain.header.types import LocalPath, Name, RemotePath, Size, Te
 
 
 class DataSource(Section):
-    """What PAI-DLC mounts into each job: a data set of the workspace, or an address of NAS or OSS."""
+    """Storage that PAI-DLC mounts into each job: a data set of the workspace, or an address of NAS or OSS."""
 
     id: Name | None = Field(default=None, description="The data set of the workspace.", examples=["d-cn9dl0x3d1"])
     uri: Text | None = Field(
@@ -41,7 +41,7 @@ class DlcOptions(Section):
         "~/.alibabacloud/credentials, ~/.aliyun/config.json, the role of this machine.",
         examples=["~/.alibabacloud/lab"],
     )
-    image: Text = Field(description="The image of trials.", examples=["registry.example.org/pytorch:2.9"])
+    image: Text = Field(description="The image of trials.", examples=["team/pytorch:2.9"])
     instance: Name | None = Field(
         default=None, description="The kind of machine of the public resources.", examples=["ecs.gn6i-c4g1.xlarge"]
     )
