@@ -91,8 +91,8 @@ class AmlService:
         options = package.options
         variables = {
             **package.job_variables,
-            "DATASET_MOUNT_ATTRIBUTE_CACHE_TTL": "1000",
-        }  # ms; else files never change
+            "DATASET_MOUNT_ATTRIBUTE_CACHE_TTL": "1000",  # ms; else files never change
+        }
         if gpus := package.trial.resources.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in range(gpus))
         resources: dict[str, JsonValue] = {"instanceCount": 1}
