@@ -67,6 +67,11 @@ def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
         (bool(spec.returns), can.artifacts, "returns (it brings no files back)"),
         (needs.gpus > 0, can.gpu_slots, "resources.gpus (it gives out no GPUs)"),
         (
+            bool(needs.adjacent),
+            can.gpu_slots and not can.queues,
+            "resources.adjacent (it chooses GPUs and nodes by itself)",
+        ),
+        (
             needs.nodes > 1,
             can.multi_node,
             "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)",

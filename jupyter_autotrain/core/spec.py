@@ -36,7 +36,11 @@ DATA: Final = "data"
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """The needs of a trial on each of its nodes. None means: no limit asked."""
+    """The needs of a trial on each of its nodes. None means: no limit asked.
+
+    Attributes:
+        adjacent: `ring` or `mesh`: its accelerators, and its nodes, are neighbours by their links; None: any will do.
+    """
 
     cpus: float | None = None
     memory_bytes: int | None = None
@@ -44,6 +48,7 @@ class Resources:
     gpu_memory_bytes: int | None = None
     nodes: int = 1
     workers_per_node: int = 1
+    adjacent: str | None = None
 
     @property
     def ranks(self) -> int:

@@ -175,6 +175,8 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     """Yield what is wrong although each key alone is right: (path, found, expected, action)."""
     if header.resources.gpu_memory and not header.resources.gpus:
         yield ("resources", "gpu_memory"), "gpu_memory without gpus", "expected gpus: 1 or more", "add it"
+    if header.resources.adjacent and max(header.resources.gpus, header.resources.nodes) < 2:
+        yield ("resources", "adjacent"), "adjacent with one GPU", "expected gpus or nodes: 2 or more", "remove it"
     for name in header.secrets:
         if name in header.env:
             yield ("env", name), f"{name} is also under secrets:", "expected it once", "remove it from env:"

@@ -129,7 +129,13 @@ class Header(HeaderKeys):
             priority=self.priority,
             weight=self.weight,
             resources=Resources(
-                needs.cpus, needs.memory, needs.gpus, needs.gpu_memory, needs.nodes, self.workers_per_node
+                needs.cpus,
+                needs.memory,
+                needs.gpus,
+                needs.gpu_memory,
+                needs.nodes,
+                self.workers_per_node,
+                needs.adjacent,
             ),
             launcher=self.launcher,
             elastic=self.elastic,

@@ -19,6 +19,7 @@ from jupyter_autotrain.header.document import KeyPath, UnfitError, resolve, show
 from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Size, Text, Texts, Workers
 
+ADJACENT = OneOf(("ring", "mesh"))
 EARLY_STOPS = ("none", "median", "asha", "hyperband", "curve", "threshold", "patience")
 EARLY_STOP_RULE = OneOf(EARLY_STOPS, (("medianstop", "median"), ("curvefitting", "curve")), r"optuna:[A-Za-z]\w{0,80}")
 
@@ -41,6 +42,11 @@ class ResourcesSection(Section):
         default=0, description="Number of GPUs, on each node; all workers of a node see them all.", examples=["1"]
     )
     gpu_memory: Size | None = Field(default=None, description="Least memory of each GPU.", examples=["16GB.."])
+    adjacent: Annotated[str, ADJACENT] | None = Field(
+        default=None,
+        description="GPUs (and hosts) that are neighbours by their links: on a ring, or in a rectangle of a mesh.",
+        examples=["ring"],
+    )
     nodes: Workers = Field(default=1, description="Number of hosts that share one trial.", examples=["2"])
     workers_per_node: Workers = Field(
         default=1, description="Number of processes (ranks) of one trial on each of its hosts.", examples=["4"]

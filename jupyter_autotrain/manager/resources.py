@@ -24,6 +24,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.manager.artifact_sync import CheckpointMove, begun_anew
 from jupyter_autotrain.manager.attempts import Attempt
 from jupyter_autotrain.manager.experiment_run import ExperimentRun
+from jupyter_autotrain.manager.queue.adjacency import node_sets
 from jupyter_autotrain.manager.queue.node_allocator import NodeAllocator
 from jupyter_autotrain.manager.queue.node_answers import NodeAnswer, NodeAnswers
 from jupyter_autotrain.manager.queue.reservations import Reservation, ReservationTable, machine_of
@@ -185,15 +186,23 @@ class ResourceAllocator:
         nodes: Mapping[str, NodeAnswer],
     ) -> list[NodePlacement]:
         """Return the nodes that a trial gets, none where there are too few; those that it fills best."""
-        asked = request.resources.nodes
         granted = [answer for answer in answers.values() if isinstance(answer, NodePlacement)]
         others = [name for name, answer in answers.items() if name not in request.avoid and _could_do(answer)]
-        if len(others) >= asked:
+        if self._first_nodes(request, others):
             granted = [placed for placed in granted if placed.node not in request.avoid]
-        if len(granted) < asked:
-            return []
         granted.sort(key=lambda placed: _rank(request, nodes[placed.node]))
-        return granted[:asked]
+        chosen = self._first_nodes(request, [placed.node for placed in granted])
+        return [placed for placed in granted if placed.node in chosen]
+
+    def _first_nodes(self, request: ResourceRequest, names: Sequence[str]) -> Sequence[str]:
+        """Return the first of these nodes, as many as asked for and neighbours where that is; none of too few."""
+        asked = request.resources
+        assert self.inventory is not None
+        sets = node_sets(self.inventory.nodes, asked)
+        if sets is None:
+            return names[: asked.nodes] if len(names) >= asked.nodes else []
+        possible = [one for one in sets if {*one} <= {*names}]
+        return min(possible, key=lambda one: sorted(map(names.index, one)), default=[])
 
     def _refuse(self, request: ResourceRequest, answers: dict[str, NodePlacement | Unschedulable]) -> Unschedulable:
         assert self.inventory is not None
@@ -206,6 +215,9 @@ class ResourceAllocator:
             return Unschedulable("nodes", found, permanent=True)
         if len(possible) < asked:
             return self._joined("asks for", asked, blocked)
+        if not self._first_nodes(request, possible):
+            found = f"asks for {count(asked, 'node')} side by side ({request.resources.adjacent}); here no {asked} are"
+            return Unschedulable("nodes", f"{found}: ask for fewer, or remove `adjacent`", permanent=True)
         refusal = self._joined("waits for", asked, {name: blocked[name] for name in possible if name in blocked})
         return replace(refusal, machines=self._reserved(request, answers), unavailable=self._silent(asked, answers))
 
@@ -217,7 +229,9 @@ class ResourceAllocator:
         assert self.inventory is not None
         nodes = [node for node in self.inventory.nodes if _could_do(answers[node.name])]
         nodes.sort(key=lambda node: (node.name in request.avoid, isinstance(answers[node.name], Unschedulable)))
-        return tuple(machine_of(self.backend, node) for node in nodes[: request.resources.nodes])
+        first = self._first_nodes(request, [node.name for node in nodes]) or [node.name for node in nodes]
+        reserved = [node for node in nodes if node.name in first]
+        return tuple(machine_of(self.backend, node) for node in reserved[: request.resources.nodes])
 
     def _silent(self, asked: int, answers: dict[str, NodePlacement | Unschedulable]) -> bool:
         return sum(map(_could_do, answers.values())) < asked

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.core.inventory import Accelerator, Node
 from jupyter_autotrain.core.spec import NodePlacement, Resources
+from jupyter_autotrain.manager.queue.adjacency import device_sets, disjoint, free_neighbours
 from jupyter_autotrain.manager.queue.resource_request import Allocation, ResourceRequest, Unschedulable
 
 _PATIENCE_S = 600.0  # a trial that has waited longer is overtaken by none
@@ -45,8 +46,17 @@ class NodeAllocator:
         if asked.memory_bytes and node.memory_bytes is not None:
             limits.append(node.memory_bytes // asked.memory_bytes)
         if asked.gpus:
-            limits.append(len(self._eligible(request)) * request.policy.max_trials_per_gpu // asked.gpus)
+            limits.append(self._shares(request))
         return min(limits)
+
+    def _shares(self, request: ResourceRequest) -> int:
+        """Return how many trials the devices of the empty node run at the same time."""
+        eligible = self._eligible(request)
+        sets = device_sets(self.node, eligible, request.resources)
+        trials_per_gpu = request.policy.max_trials_per_gpu
+        if sets is None:
+            return len(eligible) * trials_per_gpu // request.resources.gpus
+        return len(disjoint(sets)) * trials_per_gpu
 
     def _amount(self, request: ResourceRequest, resource: str) -> Unschedulable | None:
         asked = _amount_of(request.resources, resource)
@@ -125,13 +135,18 @@ class NodeAllocator:
         eligible = self._eligible(request)
         if count > len(eligible):
             return Unschedulable("GPUs", f"asks for {_gpus(count)}; {self._offer(request, eligible)}", permanent=True)
+        sets = device_sets(self.node, eligible, request.resources)
+        if sets == []:
+            found = f"asks for {_gpus(count)} side by side ({request.resources.adjacent}); here no {count} are"
+            return Unschedulable("GPUs", f"{found}: ask for fewer, or remove `adjacent`", permanent=True)
         reasons = {gpu.index: self._why_taken(gpu, request) for gpu in eligible}
         taken = {index: reason for index, reason in reasons.items() if reason}
-        if count > len(eligible) - len(taken):
+        left = [gpu for gpu in eligible if gpu.index not in taken]
+        if count > len(left) or device_sets(self.node, left, request.resources) == []:
+            wanted = _gpus(count) + (f" side by side ({request.resources.adjacent})" if sets else "")
             who = "; ".join(_by_holder(taken))
-            free = len(eligible) - len(taken)
             who += self._and_behind("GPUs", request)
-            return Unschedulable("GPUs", f"waits for {_gpus(count)}, {free} free of {len(eligible)}: {who}")
+            return Unschedulable("GPUs", f"waits for {wanted}, {len(left)} free of {len(eligible)}: {who}")
         return self._behind("GPUs", request)
 
     def _eligible(self, request: ResourceRequest) -> list[Accelerator]:
@@ -176,8 +191,16 @@ class NodeAllocator:
         if not request.resources.gpus:
             return ()
         free = [gpu for gpu in self._eligible(request) if not self._why_taken(gpu, request)]
+        sets = device_sets(self.node, free, request.resources)
+        if sets is not None:
+            return tuple(gpu.id for gpu in min(sets, key=lambda one: self._split_by(one, free)))
         free.sort(key=lambda gpu: (len(self._requests_on(gpu)), gpu.busy, -(gpu.memory_free_bytes or 0), gpu.index))
         return tuple(gpu.id for gpu in free[: request.resources.gpus])
+
+    def _split_by(self, chosen: Sequence[Accelerator], free: Sequence[Accelerator]) -> tuple[int, int]:
+        """Return the order of sets of neighbours, the least first: few trials on them, few free ones beside them."""
+        trials = sum(len(self._requests_on(gpu)) for gpu in chosen)
+        return trials, free_neighbours(chosen, free, len(self.node.accelerators))
 
 
 def _could_do(gpu: Accelerator, request: ResourceRequest) -> bool:

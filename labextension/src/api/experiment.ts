@@ -10,6 +10,8 @@ export interface Resources {
   memory_bytes: number | null;
   gpus: number;
   gpu_memory_bytes: number | null;
+  /** `ring` or `mesh`; absent in what older versions stored. */
+  adjacent?: string | null;
   nodes: number;
   workers_per_node: number;
 }

@@ -105,7 +105,7 @@ class Section {
 
 function resourceFacts({ resources, backends }: ExperimentDetails, trans: TranslationBundle): Fact[] {
   const free = trans.__('no limit');
-  const { cpus, gpus, memory_bytes, gpu_memory_bytes } = resources;
+  const { cpus, gpus, memory_bytes, gpu_memory_bytes, adjacent } = resources;
   const facts: Fact[] = [
     [trans.__('Backends'), backends.join(', ')],
     [trans.__('CPUs per node'), cpus === null ? free : String(cpus)],
@@ -113,6 +113,7 @@ function resourceFacts({ resources, backends }: ExperimentDetails, trans: Transl
     [trans.__('GPUs per node'), String(gpus)],
   ];
   if (gpu_memory_bytes !== null) facts.push([trans.__('Memory of a GPU'), bytes(gpu_memory_bytes)]);
+  if (adjacent) facts.push([trans.__('GPUs side by side'), adjacent]);
   return facts;
 }
 

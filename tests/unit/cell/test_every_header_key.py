@@ -68,6 +68,7 @@ OTHER_VALUES = {
     "resources.memory": "8GB",
     "resources.gpus": 4,
     "resources.gpu_memory": "16GB..",
+    "resources.adjacent": "ring",
     "timeout": "30m",
     "stall": "20m",
     "track": "mlflow",

@@ -248,7 +248,7 @@ def test_a_file_with_a_number_for_a_name_is_a_part_of_what_was_agreed_to(context
 # Options of the keys that count at once; one that is new has to be looked at before it is added here.
 FREE_OPTIONS = {
     "early_stop": {"rule", "warmup_steps", "min_trials", "lower", "upper", "patience", "min_delta", "options"},
-    "resources": {"cpus", "memory", "gpus", "gpu_memory", "nodes", "workers_per_node"},
+    "resources": {"cpus", "memory", "gpus", "gpu_memory", "adjacent", "nodes", "workers_per_node"},
     "budget": {"time", "failures"},
 }
 

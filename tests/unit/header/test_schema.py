@@ -322,6 +322,8 @@ def test_help_of_a_key_gives_an_example_that_is_valid(key, tmp_path):
         example = f"{part}: [{{{example}}}]" if part == "task_roles" else f"{part}: {{{example}}}"
     if key == "resources.gpu_memory":
         example = "resources: {gpus: 1, gpu_memory: 16GB..}"
+    if key == "resources.adjacent":
+        example = "resources: {gpus: 4, adjacent: ring}"
     needed = {"elastic": "launcher: torchrun\n", "constraints": "objective: minimize loss\n"}.get(key, "")
     if key.partition(".")[0] in {"mode", "clients", "federated"}:
         lines = {"mode": "mode: federated", "clients": "clients: [local, local, local]"}
