@@ -256,6 +256,11 @@ class ExperimentSpec:
         return () if self.objective is None else (self.objective, *self.more_objectives)
 
     @property
+    def has_independent_trials(self) -> bool:
+        """True when each trial runs the cell for itself: no session, no clients of one model."""
+        return self.mode == BATCH and self.federated is None and self.flower is None
+
+    @property
     def backend_names(self) -> str:
         """The names of its backends, for people."""
         return ", ".join(choice.profile.name for choice in self.backends)

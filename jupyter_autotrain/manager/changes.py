@@ -96,6 +96,12 @@ class ExperimentChanges:
         """Add trials that go on from the checkpoints of others, with some parameters changed."""
         context = self._context
         record = self._record(request)
+        if not record.spec.has_independent_trials:
+            raise AutotrainError(
+                f"{record.label} is a session, or its trials train one model together.",
+                "An experiment whose trials run by themselves.",
+                "Submit its cell once more, with the changes.",
+            )
         trials = {trial.number: trial for trial in context.retry_store(context.store.trials, record.id)}
         made = [number for number, trial in trials.items() if trial.source and trial.source.request == request.id]
         if made:  # by a manager that was killed before it could answer

@@ -252,6 +252,7 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "reason": record.remark or _failure(store, record),
         "backend": record.spec.backend_names,
         "mode": record.spec.mode,
+        "clones": record.spec.has_independent_trials,
         "gpus": record.spec.resources.gpus,
         "notebook": record.spec.origin.notebook,
         "tags": list(annotation.tags),

@@ -5,8 +5,9 @@ from 0; each block names the row it begins with, so a view drops what it has and
 
 ```
 {"seq": 7,                                       frames are counted; a view that missed one asks for the whole
- "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial), objective (the metric),
-                objective_label, trials, begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
+ "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial),
+                clones (whether its trials can be cloned), objective (the metric), objective_label, trials,
+                begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
  "trials": [{number, state, params, value, attempt, started_s, ended_s, reason,
              started_from (the trial whose checkpoint it began with), parent (its number, where it is one of these),
              runs_on (backend and node; "" where all trials are at one)}, ...],
@@ -159,6 +160,7 @@ def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], no
         "reason": record.remark,
         "backend": record.spec.backend_names,
         "ranks": record.spec.resources.ranks,
+        "clones": record.spec.has_independent_trials,
         "objective": objective.metric if objective else None,
         "objective_label": objective.label if objective else None,
         "best": best.number if best else None,

@@ -37,6 +37,8 @@ export interface Experiment {
   backend: string;
   /** batch; standard: a session. */
   mode: string;
+  /** Whether its trials can be cloned: they train alone. */
+  clones: boolean;
   /** Of a trial, on each of its nodes. */
   gpus: number;
   created_s: number;

@@ -24,6 +24,7 @@ export const NO_EXPERIMENT = {
   reason: '',
   backend: '',
   ranks: 0,
+  clones: false,
   objective: null,
   objective_label: null,
   best: null,

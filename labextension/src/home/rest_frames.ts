@@ -18,6 +18,7 @@ export function experimentOf(details: ExperimentDetails, trials: readonly TrialR
     reason: details.reason,
     backend: details.backend,
     ranks: resources.nodes * resources.workers_per_node,
+    clones: details.clones,
     objective: objective?.metric ?? null,
     objective_label: objective?.label ?? null,
     best: best?.trial ?? null,

@@ -30,6 +30,7 @@ function experimentOf(run: StoredRun): Experiment {
     reason: run.reason,
     backend: '',
     ranks: 1,
+    clones: false,
     objective: run.objective?.metric ?? null,
     objective_label: run.objective?.metric ?? null,
     best: run.best?.trial ?? null,

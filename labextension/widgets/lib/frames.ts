@@ -9,6 +9,8 @@ export interface Experiment {
   backend: string;
   /** How many workers a trial has; each has a log. */
   ranks: number;
+  /** Whether its trials can be cloned: they train alone. */
+  clones: boolean;
   objective: string | null;
   /** What its value is called: `val_acc (last)`, `max(val_acc)`. */
   objective_label: string | null;

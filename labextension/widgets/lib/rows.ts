@@ -130,7 +130,7 @@ function fillActions(
     if (view) askForClone(session, now, view);
   });
   setAttribute(clone, 'title', cloneLabel);
-  const buttons = active ? [stop, clone, pin] : [clone, pin];
+  const buttons = [...(active ? [stop] : []), ...(session.experiment?.clones ? [clone] : []), pin];
   cell.replaceChildren(...(asking ? [question(session, trial.number)] : []), ...buttons);
   if (asking) focusQuestion(cell);
   else if (focused) (active ? stop : pin).focus();

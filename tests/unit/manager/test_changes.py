@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.space import RandInt
-from jupyter_autotrain.core.spec import Budget
+from jupyter_autotrain.core.spec import STANDARD, Budget
 from jupyter_autotrain.store import Store
 
 
@@ -140,3 +140,12 @@ def test_an_experiment_that_is_being_stopped_is_not_changed(world):
     request = world.request("update", experiment, trials=5)
     world.step(1)
     assert "is being stopped" in world.store.request(request).result["error"]
+
+
+def test_no_clone_is_made_of_a_session(world):
+    experiment = world.submit(mode=STANDARD)
+    world.step()
+    request = world.request("continue", experiment, trials=[1], params={})
+    world.step()
+    assert "is a session" in world.store.request(request).result["error"]
+    assert len(world.trials(experiment)) == 1
