@@ -15,7 +15,7 @@ from jupyter_autotrain.server.context import ServerContext
 from jupyter_autotrain.server.endpoint import WRITTEN_BY_A_TRIAL, Answer, Endpoint, ExperimentAsked, TrialAsked
 from jupyter_autotrain.server.problems import not_found
 from jupyter_autotrain.store import Store
-from jupyter_autotrain.views.json_objects import trial_json
+from jupyter_autotrain.views.json_objects import more_values, trial_json
 from jupyter_autotrain.views.series import curves_json
 from jupyter_autotrain.views.usage import usage_json
 
@@ -57,7 +57,10 @@ def list_trials(server: ServerContext, asked: TrialsAsked) -> Answer:
         last_change_id = store.last_state_change_id(asked.experiment)  # first: what changes meanwhile comes again
         total, page = _page(store, record, asked)
         reasons = store.block_reasons(asked.experiment)
-    rows: list[JsonValue] = [{**trial_json(trial), "blocked_by": reasons.get(trial.number, "")} for trial in page]
+        rows: list[JsonValue] = []
+        for trial in page:
+            more = more_values(store, record, trial.number)
+            rows.append({**trial_json(trial), "more_values": more, "blocked_by": reasons.get(trial.number, "")})
     return Answer({"total": total, "last_state_change": last_change_id, "trials": rows})
 
 

@@ -14,10 +14,11 @@ from typing import Any, Final
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import ExperimentState, TrialState
 from jupyter_autotrain.core.clock import BootTime
-from jupyter_autotrain.core.objective import Direction, Objective, best_of
+from jupyter_autotrain.core.objective import Direction, best_of
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import Origin
 from jupyter_autotrain.store import Annotation, ListedExperiment, Store, TrialValue
+from jupyter_autotrain.views.json_objects import objectives_json
 from jupyter_autotrain.views.series import sparkline
 from jupyter_autotrain.views.summary import eta_s
 
@@ -257,7 +258,8 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "notebook": record.spec.origin.notebook,
         "tags": list(annotation.tags),
         "note": annotation.note,
-        "objective": _objective(record.spec.objective),
+        "objective": next(iter(objectives_json(record)), None),
+        "objectives": objectives_json(record),
         "best": None if best is None else {"trial": best.number, "value": best.value},
         "trials": max(record.spec.trials, sum(record.counts.values())),
         "counts": record.counts_json,
@@ -276,9 +278,3 @@ def _failure(store: Store, record: ExperimentRecord) -> str:
         return ""
     failed = store.first_trial(record.id, TrialState.FAILED)
     return "" if failed is None else failed.reason.partition("\n")[0]
-
-
-def _objective(objective: Objective | None) -> JsonValue:
-    if objective is None:
-        return None
-    return {"metric": objective.metric, "direction": objective.direction.value, "label": objective.label}

@@ -6,9 +6,10 @@ from 0; each block names the row it begins with, so a view drops what it has and
 ```
 {"seq": 7,                                       frames are counted; a view that missed one asks for the whole
  "experiment": {id, name, state, final, reason, backend, ranks (workers of a trial),
-                clones (whether its trials can be cloned), objective (the metric), objective_label, trials,
-                begun_s, ended_s, now_s, eta_s, best (the number of the best trial)},
- "trials": [{number, state, params, value, attempt, started_s, ended_s, reason,
+                clones (whether its trials can be cloned), objective (the metric), objective_label,
+                objectives (all: metric, direction, label), trials, begun_s, ended_s, now_s, eta_s,
+                best (the number of the best trial)},
+ "trials": [{number, state, params, value, more_values (of the further objectives), attempt, started_s, ended_s, reason,
              started_from (the trial whose checkpoint it began with), parent (its number, where it is one of these),
              runs_on (backend and node; "" where all trials are at one)}, ...],
  "series": [[metric, trial, attempt, first row, rows], ...],
@@ -31,7 +32,7 @@ from jupyter_autotrain.core.objective import best_of
 from jupyter_autotrain.core.records import ExperimentRecord, Note, TrialRecord, placement_labels
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views import trial_pictures
-from jupyter_autotrain.views.json_objects import strict, trial_json
+from jupyter_autotrain.views.json_objects import more_values, objectives_json, strict, trial_json
 from jupyter_autotrain.views.series import SeriesBlock, SeriesKey, blocks
 from jupyter_autotrain.views.summary import eta_s
 
@@ -94,10 +95,15 @@ class Feed:
         content: JsonObject = {
             "seq": self.seq,
             "experiment": _experiment_json(record, trials, record.now_s(now_s, BootTime.now())),
-            "trials": [_trial_json(trial, labels.get(trial.number, "")) for trial in changed],
+            "trials": [self._trial_json(record, trial) for trial in changed],
             **self._changed_notes(is_final=record.state.is_final),
         }
         return _frame(content, blocks(chunks, self._rows), record if record.state.is_final else None)
+
+    def _trial_json(self, record: ExperimentRecord, trial: TrialRecord) -> JsonValue:
+        more = more_values(self._store, record, trial.number)
+        runs_on = self._labels.get(trial.number, "")
+        return strict({**trial_json(trial, _TRIAL_FIELDS), "more_values": more, "runs_on": runs_on})
 
     def _is_news(self, trial: TrialRecord, labels: Mapping[int, str]) -> bool:
         is_moved = self._labels.get(trial.number) != labels.get(trial.number)
@@ -145,10 +151,6 @@ def _frame(content: JsonObject, found: Mapping[SeriesKey, SeriesBlock], ended: E
     return FeedFrame({**content, "series": series}, b"".join(steps), b"".join(values), b"".join(times), ended)
 
 
-def _trial_json(trial: TrialRecord, runs_on: str) -> JsonValue:
-    return strict({**trial_json(trial, _TRIAL_FIELDS), "runs_on": runs_on})
-
-
 def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], now_s: float) -> JsonObject:
     objective = record.spec.objective
     best = best_of(objective, trials)
@@ -163,6 +165,7 @@ def _experiment_json(record: ExperimentRecord, trials: Sequence[TrialRecord], no
         "clones": record.spec.has_independent_trials,
         "objective": objective.metric if objective else None,
         "objective_label": objective.label if objective else None,
+        "objectives": objectives_json(record),
         "best": best.number if best else None,
         "trials": max(record.spec.trials, len(trials)),
         "begun_s": record.begun_s,

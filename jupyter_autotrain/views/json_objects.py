@@ -17,7 +17,7 @@ from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.core.objective import best_of
 from jupyter_autotrain.core.records import ExperimentRecord, TrialRecord
 from jupyter_autotrain.core.text_format import cut
-from jupyter_autotrain.store import Columns
+from jupyter_autotrain.store import Columns, Store
 from jupyter_autotrain.views.card_content import CardContent, without_paths
 from jupyter_autotrain.views.series import sampled, with_nulls
 
@@ -51,6 +51,21 @@ def experiment_json(experiment: Experiment, record: ExperimentRecord) -> JsonObj
 def trial_json(trial: TrialRecord, fields: Sequence[str] = _TRIAL_FIELDS) -> JsonObject:
     """Return one trial."""
     return {name: to_json(getattr(trial, name)) for name in fields}
+
+
+def more_values(store: Store, record: ExperimentRecord, number: int) -> list[JsonValue]:
+    """Return a trial's values of the further objectives, in their order; None where it has none yet."""
+    found: list[JsonValue] = []
+    for objective in record.spec.more_objectives:
+        columns = store.series(record.id, objective.metric, number).get(number)
+        found.append(None if columns is None else objective.value(columns[1]))
+    return found
+
+
+def objectives_json(record: ExperimentRecord) -> list[JsonValue]:
+    """Return all objectives of an experiment, the one that ranks trials first."""
+    objectives = record.spec.objectives
+    return [{"metric": one.metric, "direction": one.direction.value, "label": one.label} for one in objectives]
 
 
 def strict(value: JsonValue) -> JsonValue:

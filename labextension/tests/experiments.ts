@@ -20,6 +20,8 @@ export function experiment(known: Partial<Experiment>): Experiment {
     sparkline: [],
     backend: 'local',
     mode: 'batch',
+    clones: true,
+    objectives: [],
     gpus: 0,
     created_s: 0,
     ended_s: null,

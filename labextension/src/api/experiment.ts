@@ -43,6 +43,8 @@ export interface TrialRow {
   number: number;
   state: string;
   value: number | string | null;
+  /** Of the further objectives, in their order. */
+  more_values: (number | null)[];
   params: Record<string, Json>;
   attempt: number;
   started_s: number | null;

@@ -28,6 +28,8 @@ export interface Experiment {
   tags: string[];
   note: string;
   objective: { metric: string; direction: string; label: string } | null;
+  /** All of them, the one that ranks trials first. */
+  objectives: { metric: string; direction: string; label: string }[];
   best: { trial: number; value: number } | null;
   trials: number;
   counts: Record<string, number>;

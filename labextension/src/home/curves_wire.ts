@@ -27,6 +27,7 @@ export const NO_EXPERIMENT = {
   clones: false,
   objective: null,
   objective_label: null,
+  objectives: [],
   best: null,
   begun_s: 0,
   ended_s: null,
@@ -36,6 +37,7 @@ export const NO_EXPERIMENT = {
 export const NO_TRIAL: Omit<Trial, 'number' | 'state'> = {
   params: {},
   value: null,
+  more_values: [],
   attempt: 0,
   started_s: null,
   ended_s: null,

@@ -45,6 +45,7 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
       text: ({ state }) => stateWord(state, trans),
     },
     ...(objective ? [objectiveColumn(session, objective)] : []),
+    ...furtherColumns(session),
     ...metrics,
     ...parameters,
     ...(trials.some((trial) => trial.started_from) ? [sourceColumn(session)] : []),
@@ -59,7 +60,8 @@ export function columnsOf(session: Session, trials: Trial[]): Column[] {
 export function choicesOf(session: Session, trials: Trial[]): Choice[] {
   const { columns } = session.choices;
   const label = session.experiment?.objective_label;
-  const metrics = session.metrics().filter((name) => label !== `${name} (last)`);
+  const labels = session.experiment?.objectives.map((one) => one.label) ?? [];
+  const metrics = session.metrics().filter((name) => ![label, ...labels].includes(`${name} (last)`));
   const names = [...new Set(trials.flatMap((trial) => Object.keys(trial.params)))];
   const shown = (key: string, usual: boolean): boolean => columns.get(key) ?? usual;
   return [
@@ -101,6 +103,17 @@ function objectiveColumn({ trans }: Session, label: string): Column {
     value: (trial) => trial.value ?? NaN,
     text: (trial) => (trial.value === null ? '' : number(trial.value)),
   };
+}
+
+/** Of the objectives that trials are not ranked by. */
+function furtherColumns({ experiment, trans }: Session): Column[] {
+  const further = experiment?.objectives.slice(1) ?? [];
+  return further.map(({ label }, i) => ({
+    ...fixed(`value ${i + 2}`, 'right', label),
+    title: trans.__('A further objective'),
+    value: ({ more_values }) => more_values[i] ?? NaN,
+    text: ({ more_values }) => (typeof more_values[i] === 'number' ? number(more_values[i]) : ''),
+  }));
 }
 
 function metricColumn(session: Session, name: string): Column {

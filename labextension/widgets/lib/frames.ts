@@ -14,6 +14,8 @@ export interface Experiment {
   objective: string | null;
   /** What its value is called: `val_acc (last)`, `max(val_acc)`. */
   objective_label: string | null;
+  /** All of them, the one that ranks trials first. */
+  objectives: Objective[];
   /** The number of the best trial. */
   best: number | null;
   trials: number;
@@ -25,6 +27,12 @@ export interface Experiment {
   options?: ReadonlyMap<string, number[]>;
 }
 
+export interface Objective {
+  metric: string;
+  direction: string;
+  label: string;
+}
+
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 
 export interface Trial {
@@ -32,6 +40,8 @@ export interface Trial {
   state: string;
   params: Record<string, Json>;
   value: number | null;
+  /** Of the further objectives, in their order. */
+  more_values: (number | null)[];
   attempt: number;
   started_s: number | null;
   ended_s: number | null;

@@ -87,13 +87,25 @@ export class Header {
   #updateTexts(experiment: Experiment): void {
     const { trans } = this.session;
     setText(this.#facts, facts(this.session, experiment).join('  ·  '));
-    const parts = bestParts(this.session.best(), experiment, trans);
+    const front = this.session.front();
+    const parts = front.length > 0 ? frontParts(front, trans) : bestParts(this.session.best(), experiment, trans);
     if (this.#best.textContent !== parts.join('')) {
       const [before, value, rest] = parts;
       this.#best.replaceChildren(before, h('b', {}, value), h('span', { class: 'at-soft' }, rest));
     }
     setText(this.#receipt, this.session.receipt || experiment.reason || this.session.error);
   }
+}
+
+const MOST_OF_FRONT = 8;
+
+/** As `bestParts`, where no trial is best in all objectives. */
+function frontParts(front: readonly Trial[], trans: Translator): [string, string, string] {
+  const numbers = front.slice(0, MOST_OF_FRONT).map((trial) => trial.number);
+  const left = front.length - numbers.length;
+  const rest = left > 0 ? trans.__(' and %1 more', left) : '';
+  const before = trans._n('Pareto front, %1 trial: ', 'Pareto front, %1 trials: ', front.length);
+  return [before, numbers.join(', '), rest];
 }
 
 /** What stands before the best value, the value, and what stands after it. */

@@ -16,6 +16,7 @@ import type {
 } from './frames';
 import { columns } from './frames';
 import { LogReader } from './log_reader';
+import { paretoFront } from './pareto';
 import { PictureStore } from './picture_store';
 import type { Series, WholeCurves } from './series';
 import { SeriesStore } from './series';
@@ -85,6 +86,7 @@ export class Session {
   readonly #limits = new Map<string, Limits>();
   readonly #listeners = new Set<Listener>();
   #seq = -1;
+  #front: { version: number; trials: readonly Trial[] } = { version: -1, trials: [] };
   #arrived_ms = 0;
 
   constructor(
@@ -196,6 +198,16 @@ export class Session {
   best(): Trial | undefined {
     const number = this.experiment?.best ?? null;
     return number === null ? undefined : this.trials.get(number);
+  }
+
+  /** The Pareto front; empty with one objective. */
+  front(): readonly Trial[] {
+    if (this.#front.version !== this.version)
+      this.#front = {
+        version: this.version,
+        trials: paretoFront(this.experiment?.objectives ?? [], this.trials.values()),
+      };
+    return this.#front.trials;
   }
 
   /** The trial whose log is shown: the chosen one, else the best, else the newest that has begun. */

@@ -72,6 +72,7 @@ export class TrialRows {
     setAttribute(row, 'role', 'row');
     setAttribute(row, 'aria-selected', String(number === this.session.focus()?.number));
     setAttribute(row, 'data-best', number === this.session.best()?.number);
+    setAttribute(row, 'data-front', this.session.front().includes(trial));
     setAttribute(row, 'data-pinned', pinned.has(number));
     setAttribute(row, 'data-hidden', hidden.has(number));
     setAttribute(row, 'data-hover', number === hover);

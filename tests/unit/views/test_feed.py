@@ -10,7 +10,7 @@ import pytest
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.objective import Objective
+from jupyter_autotrain.core.objective import Direction, Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.feed import Feed, snapshot
@@ -258,3 +258,17 @@ def test_pictures_are_listed_whole_whenever_one_comes(store):
     assert told["pictures"] == [[1, 1, "pictures/0001.png", None], [1, 1, "pictures/0002-step-7.svg", 7]]
     assert told["warnings"] == []
     assert "pictures" not in feed.delta(103.0).content
+
+
+def test_trials_tell_their_values_of_further_objectives(tmp_path):
+    objectives = (Objective("acc"), Objective("time", Direction.MINIMIZE))
+    with Store.open(Home(tmp_path / "home")) as store:
+        spec = ExperimentSpec("digits", Bundle(), objective=objectives[0], more_objectives=objectives[1:], trials=2)
+        store.add_experiment("e1", spec, 100.0)
+        begin(store, 1)
+        begin(store, 2)
+        points = [("acc", 0, 1.0, 0.5), ("time", 0, 1.0, 3.0), ("time", 1, 2.0, 4.0)]
+        store.ingest([Ingest("e1", 1, 1, "metrics", 10, points=points)])
+        content = Feed(store, "e1").delta(101.0).content
+    assert [one["label"] for one in content["experiment"]["objectives"]] == ["acc (last)", "time (last)"]
+    assert [trial["more_values"] for trial in content["trials"]] == [[4.0], [None]]
