@@ -47,6 +47,7 @@ test-unit: $(VENV)/.test
 
 soak: $(VENV)/.test  ## a thousand trials under idle exits, kills and pauses, compared point by point (15 minutes)
 	$(BIN)/python tests/soak/soak.py
+	AUTOTRAIN_SOAK=1 $(BIN)/python -m pytest -p no:xdist -m soak -s --timeout 3600 tests/services/test_soak.py
 	AUTOTRAIN_FUZZ_TIMES=5 $(BIN)/python -m pytest tests/fuzz tests/patterns/test_histories.py --timeout 1200
 	sh .ci/ssh
 	sh .ci/slurm

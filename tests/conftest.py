@@ -61,8 +61,10 @@ class SharedScheduling(LoadScopeScheduling):
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Skip what takes long, unless it was asked for."""
-    if item.get_closest_marker("long") and not os.environ.get("AUTOTRAIN_LONG_TESTS"):
-        item.add_marker(pytest.mark.skip(reason="takes long: AUTOTRAIN_LONG_TESTS=1 runs it, as `make test-all` does"))
+    for marker, variable, target in (("long", "AUTOTRAIN_LONG_TESTS", "test-all"), ("soak", "AUTOTRAIN_SOAK", "soak")):
+        if item.get_closest_marker(marker) and not os.environ.get(variable):
+            reason = f"takes long: {variable}=1 runs it, as `make {target}` does"
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(trylast=True)

@@ -298,14 +298,19 @@ class AmlDouble(ServiceDouble):
         if (asked.query.get("restype"), asked.query.get("comp")) != ("container", "list"):
             raise RefusalError(400, "restype=container&comp=list is expected")
         begin = int(asked.query.get("marker", "0"))
-        files = (path for path in self._storage.rglob("*") if path.is_file())
+        files = [path for path in self._storage.rglob("*") if path.is_file()]
         names = sorted(str(path.relative_to(self._storage)) for path in files)
         found = [name for name in names if name.startswith(asked.query["prefix"])]
-        rows = "".join(f"<Blob><Name>{escape(name)}</Name></Blob>" for name in found[begin : begin + 2])
+        rows = "".join(map(self._entry, found[begin : begin + 2]))
         marker = begin + 2 if begin + 2 < len(found) else ""
         return Answer(
             f"<EnumerationResults><Blobs>{rows}</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>".encode()
         )
+
+    def _entry(self, name: str) -> str:
+        size = (self._storage / name).stat().st_size
+        told = f"<Properties><Content-Length>{size}</Content-Length><BlobType>BlockBlob</BlobType></Properties>"
+        return f"<Blob><Name>{escape(name)}</Name>{told}</Blob>"
 
     def _blob(self, asked: Asked) -> Answer:
         path = (self._storage / asked.parts[0]).resolve()

@@ -174,6 +174,14 @@ class DlcDouble(ServiceDouble):
             "",
         )
 
+    def ids(self, name: str) -> list[str]:
+        return [key for key, job in self.asked_jobs.items() if job["DisplayName"] == name]
+
+    def lose(self, name: str) -> None:
+        for job_id in self.ids(name):
+            self.runner.lose(job_id)
+            del self.asked_jobs[job_id]
+
     def _create(self, asked: Asked) -> Answer:
         job = json.loads(asked.body)
         faults = [error.message for error in jsonschema.Draft7Validator(_JOB).iter_errors(job)]

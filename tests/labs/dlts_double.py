@@ -117,6 +117,14 @@ class DltsDouble(ServiceDouble):
             return "killing"
         return {"RUNNING": "running", "STOPPED": "killed", "SUCCEEDED": "finished", "FAILED": "failed"}[job.state]
 
+    def ids(self, name: str) -> list[str]:
+        return [key for key, row in self.rows.items() if row.asked["jobName"] == name]
+
+    def lose(self, name: str) -> None:
+        for job_id in self.ids(name):
+            self.runner.lose(job_id)
+            del self.rows[job_id]
+
     def _submit(self, asked: Asked) -> Answer:
         if not asked.headers.get("content-type", "").startswith("application/json"):
             raise RefusalError(415, "application/json is expected")

@@ -61,6 +61,15 @@ class RefusalError(Exception):
         self.text = text
 
 
+@dataclass(frozen=True, slots=True)
+class _Silence:
+    """A time without answers; `is_deaf`: nothing is done, either."""
+
+    is_deaf: bool
+    has_come: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+
 Route = tuple[str, str, Callable[[Asked], Answer]]
 
 
@@ -73,7 +82,7 @@ class ServiceDouble:
 
     Attributes:
         asked: All requests, in order.
-        loses_answers: Whether requests that change something are done, and the connection closed without an answer.
+        loses_answers: Whether a request that starts a job is done, and the connection closed without an answer.
         refuses: What is answered to everything; None: what the service has to say.
     """
 
@@ -81,6 +90,7 @@ class ServiceDouble:
         self.runner = runner
         self.asked: list[Asked] = []
         self.loses_answers = False
+        self._silence: _Silence | None = None
         self.refuses: Answer | None = None
         double = self
 
@@ -126,8 +136,15 @@ class ServiceDouble:
         headers = {name.lower(): value for name, value in handler.headers.items()}
         asked = Asked(handler.command, url.path, dict(parse_qsl(url.query)), headers, body)
         self.asked.append(asked)
-        answer = self.refuses or self._answer(asked)
-        if self.loses_answers and asked.method != "GET":
+        silence = self._silence
+        is_silent = silence is not None and silence.is_deaf
+        many = len(self.runner.started)
+        answer = Answer() if is_silent else self.refuses or self._answer(asked)
+        has_started = asked.method != "GET" and len(self.runner.started) > many
+        if silence is not None and (is_silent or has_started):
+            silence.has_come.set()
+            silence.is_over.wait()
+        if is_silent or (has_started and (silence is not None or self.loses_answers)):
             handler.close_connection = True
             return
         handler.send_response(answer.code)
@@ -157,6 +174,34 @@ class ServiceDouble:
             yield
         finally:
             self.refuses = None
+
+    @contextmanager
+    def silent(self, *, starts: bool = False) -> Iterator[threading.Event]:
+        """Take connections and requests meanwhile, and never answer; yields an event that the first one sets.
+
+        Args:
+            starts: Whether requests are done and answered, but for those that start a job: only their answer is kept.
+        """
+        silence = self._silence = _Silence(is_deaf=not starts)
+        try:
+            yield silence.has_come
+        finally:
+            self._silence = None
+            silence.is_over.set()
+
+    @property
+    def begun(self) -> list[str]:
+        """The jobs with trials that were started, in order."""
+        return self.runner.started
+
+    def ids(self, name: str) -> list[str]:
+        """Return the ids of the jobs of a name."""
+        return [name] if name in self.runner.jobs else []
+
+    def lose(self, name: str) -> None:
+        """Know the jobs of a name no more, whose processes are gone."""
+        for job_id in self.ids(name):
+            self.runner.lose(job_id)
 
     def close(self) -> None:
         """End the server and its jobs."""

@@ -1,8 +1,10 @@
-"""What the tests of services with a shared storage have in common: a double, backends on it, and its faults."""
+"""What the tests of services have in common: a double, backends on it, and its faults."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -10,19 +12,41 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.pods import frames
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.backend import ServiceBackend
+from jupyter_autotrain.backends.services.http_client import ServiceClient
+from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
-from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.spec import Placement, TrialSpec
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, SubmitUnknownError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.harness import BackendHarness
 from tests.labs.service_double import ServiceDouble
 from tests.labs.service_jobs import JobRunner
+from tests.services.notebook import Notebook, notebook
 
 WAITS = "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
+PRINTS = """
+import pathlib, time
+print("begun", flush=True)
+while not pathlib.Path({way!r}).exists(): time.sleep(0.01)
+for step in range(60):
+    print("line", step, flush=True)
+    report(step=step, loss=step)
+while not should_stop(): time.sleep(0.01)
+"""
+CELL = """%%autotrain
+name: digits
+backend: lab
+search: {lr: [1, 2]}
+trials: 2
+objective: max loss
+---
+report(step=1, loss=lr)
+"""
 
 
 class OnADouble(BackendHarness):
@@ -30,6 +54,7 @@ class OnADouble(BackendHarness):
 
     Attributes:
         backend_type: Of the backends.
+        kind: The type of its profiles.
         double: The service.
         storage: The storage as this machine has it.
         mounted: The same one as jobs have it.
@@ -37,6 +62,7 @@ class OnADouble(BackendHarness):
     """
 
     backend_type: type[ServiceBackend]
+    kind: str
     double: ServiceDouble
 
     @pytest.fixture(autouse=True)
@@ -67,11 +93,19 @@ class OnADouble(BackendHarness):
         return {"local_path": str(self.storage), "mount_path": str(self.mounted)}
 
     def make(self, context: BackendContext) -> Backend:
-        backend = self.backend_type(Profile("lab", "lab", self.options()), context)
+        backend = self.backend_type(Profile("lab", self.kind, self.options()), context)
         backend._service.pause_s = 0.1
         backend._service.settle_s = 0.5
         self.made.append(backend)
         return backend
+
+    def notebook(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AbstractContextManager[Notebook]:
+        """Open a notebook whose place `lab` is the service."""
+        return notebook(tmp_path, monkeypatch, {"type": self.kind, **self.options()})
+
+    def stored(self, folder: str) -> list[Path]:
+        """Return the files below a folder of ours in the storage."""
+        return [path for path in (self.storage / "jupyter-autotrain" / folder).rglob("*") if path.is_file()]
 
 
 class ServiceFaults(OnADouble):
@@ -91,16 +125,106 @@ class ServiceFaults(OnADouble):
         """Have it take those of the file again."""
         raise NotImplementedError
 
-    def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home) -> None:
+    def log_file(self, name: str) -> Path:
+        """Return the file with the log of a job."""
+        return self.double.runner.jobs[name].folder / "log"
+
+    def cut(self, log: Path) -> None:
+        """Have a log lose all that it holds, as whole lines."""
+        size_bytes = log.stat().st_size
+        with log.open("r+b") as file:
+            file.write(b"\n" * size_bytes)
+
+    @contextmanager
+    def silent(self, *, starts: bool = False) -> Iterator[threading.Event]:
+        """Have the service never answer, as `ServiceDouble.silent`, and requests wait for it shortly."""
+        with pytest.MonkeyPatch.context() as patch, self.double.silent(starts=starts) as has_come:
+            patch.setattr(ServiceClient, "answer_s", 3.0 if starts else 1.0)
+            yield has_come
+
+    @pytest.mark.parametrize("is_closed", [True, False])
+    def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home, is_closed: bool) -> None:
         trial = trial_of(home, "print('ran')")
-        self.double.loses_answers = True
-        with pytest.raises(SubmitUnknownError):
-            backend.submit(trial, Placement(), {})
-        self.double.loses_answers = False
+        if is_closed:
+            self.double.loses_answers = True
+            with pytest.raises(SubmitUnknownError):
+                backend.submit(trial, Placement(), {})
+            self.double.loses_answers = False
+        else:
+            self._submit_until_it_is_silent(backend, trial)
+        assert len(self.double.begun) == 1
         ref = self.make(BackendContext(home)).submit(trial, Placement(), {})
         assert self.finish(backend, ref).state is TrialState.SUCCEEDED
         assert self.read(backend, ref, wire.STDOUT) == b"ran\n"
-        assert len(self.double.runner.started) == 1
+        assert len(self.double.begun) == 1
+
+    def _submit_until_it_is_silent(self, backend: Backend, trial: TrialSpec) -> None:
+        with self.silent(starts=True) as has_come:
+            while not has_come.is_set():
+                with pytest.raises(SubmitUnknownError, match="did not answer"):
+                    backend.submit(trial, Placement(), {})
+
+    def test_a_service_that_never_answers_starts_nothing_and_is_named(self, backend: Backend, home: Home) -> None:
+        with self.silent(), pytest.raises(BackendUnavailableError, match="did not answer"):
+            self.start(backend, home, "")
+        assert self.double.begun == []
+
+    def test_a_service_that_stops_answering_is_a_doubt_and_never_an_end(self, backend: Backend, home: Home) -> None:
+        ref = self.start(backend, home, WAITS)
+        self.begun(backend, ref)
+        with self.silent():
+            assert "did not answer" in wait_until(lambda: self.status(backend, ref).doubt, "a doubt")
+            assert self.status(backend, ref).state is TrialState.RUNNING
+        wait_until(lambda: not self.status(backend, ref).doubt, "an answer")
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
+        assert len(self.double.begun) == 1
+
+    def test_a_cell_does_not_wait_for_a_service_that_never_answers(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(ServiceClient, "answer_s", 100_000.0)  # in the kernel: a cell that waits would never end
+        with self.notebook(tmp_path, monkeypatch) as made:
+            with self.double.silent() as has_come:
+                made.run(CELL)
+                assert has_come.wait(240)
+            found = made.value("__import__('jupyter_autotrain').attach('digits')")
+            assert isinstance(found, Experiment)
+            wait_until(lambda: found.store.experiment(found.id).state.is_final, "the end", within_s=300)
+            assert [trial.state for trial in found.trials] == [TrialState.SUCCEEDED] * 2
+        assert len(self.double.begun) == 2
+
+    def test_what_a_log_has_lost_comes_from_the_running_trial(
+        self, backend: Backend, home: Home, tmp_path: Path
+    ) -> None:
+        way = tmp_path / "way"
+        ref = self.start(backend, home, PRINTS.format(way=str(way)))
+        self.begun(backend, ref)
+        backend.close()
+        way.touch()
+        (name,) = self.double.begun
+        wait_until(lambda: b"line 59\n" in self._printed(name), "the last line")
+        self.cut(self.log_file(name))
+        other = self.make(BackendContext(home))
+        wait_until(lambda: self.status(other, ref).state is TrialState.RUNNING, "the trial")
+        other.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(other, ref).state is TrialState.EARLY_STOPPED
+        assert [step for step, _ in self.points(other, ref)] == list(range(60))
+        lines = self.read(other, ref, wire.STDOUT).splitlines()
+        assert lines == [b"begun", *(b"line %d" % step for step in range(60))]
+
+    def _printed(self, name: str) -> bytes:
+        lines = self.log_file(name).read_text(encoding="utf-8").splitlines()
+        found = filter(None, map(frames.decode, lines))
+        return b"".join(frame.data for frame in found if frame.path == wire.STDOUT)
+
+    def test_a_trial_whose_job_is_gone_is_lost_with_a_reason(self, backend: Backend, home: Home) -> None:
+        ref = self.start(backend, home, WAITS)
+        self.begun(backend, ref)
+        self.double.lose(str(ref.data["name"]))
+        status = self.finish(backend, ref)
+        assert status.state is TrialState.LOST
+        assert "does not know its job any more" in status.reason
 
     def test_a_login_that_expires_is_a_doubt_until_it_is_renewed(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, WAITS)
@@ -128,7 +252,23 @@ class ServiceFaults(OnADouble):
         headers = self.wait_30_s if code == 429 else {}
         with self.double.refusing(code, headers), pytest.raises(kind, match=text):
             self.start(backend, home, "")
-        assert self.double.runner.started == []
+        assert self.double.begun == []
+
+    def test_what_a_deleted_experiment_has_in_the_storage_goes_and_the_rest_stays(
+        self, backend: ServiceBackend, home: Home
+    ) -> None:
+        refs = [self.start(backend, home, WAITS, experiment_id=name) for name in ("first", "other")]
+        for ref in refs:
+            self.begun(backend, ref)
+        there = set(self.stored(""))
+        assert sorted(backend.experiments_there()) == (["first", "other"] if there else [])
+        backend.remove_experiments(["first"])
+        assert set(self.stored("")) == {path for path in there if "first" not in str(path)}
+        other = self.make(BackendContext(home))
+        assert isinstance(other, ServiceBackend)
+        assert sorted(other.experiments_there()) == (["other"] if there else [])
+        for ref in refs:
+            backend.cancel(ref, 5.0)
 
 
 del BackendHarness

@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -118,6 +118,12 @@ class ProcessService:
     def release(self, ref: JobRef, *, waits: bool) -> None:
         if waits:
             self.runner.stop(str(ref.data["name"]))
+
+    def experiments_there(self, home: str) -> Mapping[str, int]:
+        return {}
+
+    def remove_experiments(self, home: str, experiments: Collection[str]) -> None:
+        """Have nothing to remove."""
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:
         self._answer()

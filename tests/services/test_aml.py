@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,38 +19,31 @@ from jupyter_autotrain.backends.services.aml.login import Token, credential_of
 from jupyter_autotrain.backends.services.aml.service import AmlService
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError, SubmitUnknownError
+from jupyter_autotrain.errors import MissingExtraError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
-from jupyter_autotrain.testing.harness import BackendHarness
 from tests.labs import aml_double
 from tests.labs.aml_double import AmlDouble
 from tests.labs.kubernetes.server.certificates import Authority
 from tests.labs.service_jobs import JobRunner
-from tests.services.notebook import notebook
+from tests.services.notebook import Notebook, notebook
+from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 
-WAITS = "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.sleep(0.01)"
 
-
-class OnAml(BackendHarness):
+class OnAml(OnADouble):
     """Backends on one double, over HTTPS."""
 
-    @pytest.fixture(autouse=True)
-    def _double(self, tmp_path: Path) -> Iterator[None]:
+    backend_type = AmlBackend
+    kind = "aml"
+    double: AmlDouble
+
+    def make_double(self, runner: JobRunner) -> AmlDouble:
         authority = Authority()
-        self.ca_file = tmp_path / "ca.pem"
+        self.ca_file = self.login.with_name("ca.pem")
         self.ca_file.write_bytes(authority.certificate)
-        authority.write_server(tmp_path / "server.pem", ["127.0.0.1"])
-        self.storage = tmp_path / "blobs"
-        self.storage.mkdir()
-        self.double = AmlDouble(JobRunner(tmp_path / "jobs"), self.storage, tmp_path / "server.pem")
-        self.made: list[Backend] = []
-        yield
-        for backend in self.made:
-            backend.close()
-        self.double.close()
+        authority.write_server(self.login.with_name("server.pem"), ["127.0.0.1"])
+        return AmlDouble(runner, self.storage, self.login.with_name("server.pem"))
 
     def options(self) -> JsonObject:
         return {
@@ -63,15 +56,23 @@ class OnAml(BackendHarness):
         """Act as a credential of azure-identity."""
         return Token(self.double.token(scopes[0]), int(time.time()) + 3600)
 
-    def make(self, context: BackendContext) -> AmlBackend:
-        backend = AmlBackend(Profile("azure", "aml", self.options()), context)
-        service = self.service(backend)
-        service.login.make = lambda: self
-        service.pause_s = 0.1
-        service.settle_s = 0.5
-        service._folder.storage.look_again_s = 0.05
-        self.made.append(backend)
+    def make(self, context: BackendContext) -> Backend:
+        backend = super().make(context)
+        self.service(backend).login.make = lambda: self
+        self.service(backend)._folder.storage.look_again_s = 0.05
         return backend
+
+    def notebook(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AbstractContextManager[Notebook]:
+        return notebook(tmp_path, monkeypatch, {"type": "aml", **self.principal(monkeypatch)})
+
+    def principal(self, monkeypatch: pytest.MonkeyPatch, secret: str = aml_double.SECRET) -> JsonObject:
+        """Return options with a file by which azure-identity logs in at the double."""
+        pytest.importorskip("azure.identity", reason="needs azure-identity: pip install 'jupyter-autotrain[aml]'")
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(self.ca_file))
+        file = self.ca_file.with_name("principal.json")
+        principal = {"tenantId": aml_double.TENANT, "clientId": aml_double.CLIENT, "clientSecret": secret}
+        file.write_text(json.dumps({**principal, "activeDirectoryEndpointUrl": self.double.address}))
+        return {**self.options(), "login_file": str(file)}
 
     def service(self, backend: Backend) -> AmlService:
         assert isinstance(backend, AmlBackend)
@@ -90,6 +91,24 @@ class TestContract(OnAml, BackendContract):
         pytest.skip("Azure gives a job its node, and the double has no GPU")
 
 
+@pytest.mark.long
+class TestFaults(OnAml, ServiceFaults):
+    """Those of any service."""
+
+    is_expired = False
+
+    def get_token(self, *scopes: str) -> Token:
+        found = super().get_token(*scopes)
+        return found._replace(token="of-yesterday") if self.is_expired else found
+
+    def expire_login(self) -> None:
+        self.is_expired = True
+        self.double.expire()
+
+    def renew_login(self) -> None:
+        self.is_expired = False
+
+
 class TestRequests(OnAml):
     """What Azure is sent, and what is made of its refusals."""
 
@@ -106,29 +125,20 @@ class TestRequests(OnAml):
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with notebook(tmp_path, monkeypatch, {"type": "aml", **self._principal(monkeypatch)}) as made:
+        with self.notebook(tmp_path, monkeypatch) as made:
             search_with_a_killed_manager(made, tmp_path)
         assert len(self.double.runner.started) == 2
         kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
         assert not [path for path in kept if aml_double.SECRET.encode() in path.read_bytes()]
 
-    def _principal(self, monkeypatch: pytest.MonkeyPatch, secret: str = aml_double.SECRET) -> JsonObject:
-        """Return options with a file by which azure-identity logs in at the double."""
-        pytest.importorskip("azure.identity", reason="needs azure-identity: pip install 'jupyter-autotrain[aml]'")
-        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(self.ca_file))
-        file = self.ca_file.with_name("principal.json")
-        principal = {"tenantId": aml_double.TENANT, "clientId": aml_double.CLIENT, "clientSecret": secret}
-        file.write_text(json.dumps({**principal, "activeDirectoryEndpointUrl": self.double.address}))
-        return {**self.options(), "login_file": str(file)}
-
     def test_azures_own_library_logs_in_by_the_file_of_a_service_principal(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (first, *_, last) = AmlService(self._principal(monkeypatch)).check_steps()
+        (first, *_, last) = AmlService(self.principal(monkeypatch)).check_steps()
         assert (first.text, last.is_good) == ("vision in westeurope", True), last
 
     def test_a_wrong_login_says_what_to_do(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        (last,) = AmlService(self._principal(monkeypatch, "wrong-secret")).check_steps()
+        (last,) = AmlService(self.principal(monkeypatch, "wrong-secret")).check_steps()
         assert not last.is_good
         assert "az login" in last.action
         assert "wrong-secret" not in f"{last}"
@@ -174,16 +184,6 @@ class TestRequests(OnAml):
             "tags": {"jupyter_autotrain": "e1-1-1"},
         }  # fmt: skip
 
-    def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home) -> None:
-        trial = trial_of(home, "print('ran')")
-        self.double.loses_answers = True
-        with pytest.raises(SubmitUnknownError):
-            backend.submit(trial, Placement(), {})
-        self.double.loses_answers = False
-        ref = self.make(BackendContext(home)).submit(trial, Placement(), {})
-        assert self.finish(backend, ref).state is TrialState.SUCCEEDED
-        assert len(self.double.runner.started) == 1
-
     def test_an_expired_token_and_an_expired_log_address_are_fetched_anew(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, WAITS)
         self.begun(backend, ref)
@@ -200,22 +200,6 @@ class TestRequests(OnAml):
         job = self.double.runner.jobs[str(ref.data["name"])]
         assert job.process is not None
         assert job.process.wait(60) is not None
-
-    @pytest.mark.parametrize(
-        ("code", "headers", "kind", "text"),
-        [
-            (401, {}, BackendError, "answers 401"),
-            (403, {}, BackendError, "answers 403"),
-            (429, {"Retry-After": "30"}, BackendUnavailableError, "asks to wait 30 s"),
-            (503, {}, BackendUnavailableError, "answers 503"),
-        ],
-    )
-    def test_refusals_of_a_submit_start_nothing(
-        self, backend: Backend, home: Home, code: int, headers: dict[str, str], kind: type[Exception], text: str
-    ) -> None:
-        with self.double.refusing(code, headers), pytest.raises(kind, match=text):
-            self.start(backend, home, "")
-        assert self.double.runner.started == []
 
     def test_a_job_that_fails_before_its_trial_tells_azures_own_reason(self, backend: AmlBackend, home: Home) -> None:
         self.double.runner.start("gone", "exit 1", {})
@@ -261,4 +245,4 @@ class TestRequests(OnAml):
         assert (last.name, last.is_good) == ("workspace", False)
 
 
-del BackendContract, BackendHarness
+del BackendContract, OnADouble, ServiceFaults

@@ -14,14 +14,13 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
-from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendUnavailableError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.labs.dlc_double import INSTANCE, KEY, KEY_ID, WORKSPACE, DlcDouble
 from tests.labs.service_jobs import JobRunner
-from tests.services.notebook import notebook
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 
@@ -35,6 +34,7 @@ class OnDlc(OnADouble):
     """Backends on one double of PAI-DLC."""
 
     backend_type = DlcBackend
+    kind = "dlc"
     double: DlcDouble
 
     def make_double(self, runner: JobRunner) -> DlcDouble:
@@ -53,10 +53,6 @@ class OnDlc(OnADouble):
             "storage": self.shared_storage, "ca_file": str(self.double.ca_file),
         }  # fmt: skip
 
-    def jobs_of(self, name: str) -> list[str]:
-        """Return the ids of the jobs of a trial."""
-        return [key for key, job in self.double.asked_jobs.items() if job["DisplayName"] == name]
-
 
 @with_sdk
 @pytest.mark.long
@@ -71,8 +67,13 @@ class TestContract(OnDlc, BackendContract):
 
 
 @with_sdk
+@pytest.mark.long
 class TestFaults(OnDlc, ServiceFaults):
     """Those of any service."""
+
+    def log_file(self, name: str) -> Path:
+        own = self.double.asked_jobs[name]["DisplayName"]
+        return self.storage / "jupyter-autotrain" / "jobs" / str(own) / "log"
 
     wait_30_s = MappingProxyType({"x-acs-retry-after": "30000"})
 
@@ -147,7 +148,7 @@ class TestRequests(OnDlc):
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with notebook(tmp_path, monkeypatch, {"type": "dlc", **self.options()}) as made:
+        with self.notebook(tmp_path, monkeypatch) as made:
             search_with_a_killed_manager(made, tmp_path)
         assert len(self.double.runner.started) == 2
 
@@ -156,9 +157,9 @@ class TestRequests(OnDlc):
         ref = backend.submit(trial, Placement(), {})
         self.begun(backend, ref)
         self.double.hides_new = True
-        self.make_again(home).submit(trial, Placement(), {})
+        self.make(BackendContext(home)).submit(trial, Placement(), {})
         self.double.hides_new = False
-        second = self.jobs_of(str(ref.data["name"]))[1]
+        second = self.double.ids(str(ref.data["name"]))[1]
         wait_until(lambda: self.double.status(second)[0] == "Failed", "the end of the second job")
         assert self.status(backend, ref).state is TrialState.RUNNING
         self.double.words[second] = ("Queuing", "", "")
@@ -167,6 +168,20 @@ class TestRequests(OnDlc):
         assert status.state is TrialState.CANCELLED
         assert self.read(backend, ref, wire.STDOUT) == b"begun\n"
 
+    def test_the_states_of_many_jobs_come_by_pages(self, backend: DlcBackend, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("jupyter_autotrain.backends.services.dlc.service._PAGE", 2)
+        self.double.holds = True
+        refs = []
+        for number in range(5):
+            name = f"autotrain-{number}"
+            self.double.asked_jobs[f"dlc{number}"] = {"DisplayName": name}
+            refs.append(JobRef("lab", name, {"name": name}))
+        found = backend._service.states([refs[0], refs[4], JobRef("lab", "none", {"name": "autotrain-9"})])
+        assert {name: state.state for name, state in found.items()} == {
+            "autotrain-0": TrialState.PREPARING, "autotrain-4": TrialState.PREPARING,
+        }  # fmt: skip
+        assert [asked.query["PageNumber"] for asked in self.double.asked] == ["1", "2", "3", "1"]
+
     def test_a_job_that_waits_says_for_what_and_can_be_stopped(self, backend: Backend, home: Home) -> None:
         self.double.holds = True
         ref = self.start(backend, home, "")
@@ -174,13 +189,13 @@ class TestRequests(OnDlc):
         assert told == "waits in PAI-DLC (Queuing): waits for resources"
         backend.cancel(ref, 1.0)
         assert self.finish(backend, ref).state is TrialState.CANCELLED
-        (job_id,) = self.jobs_of(str(ref.data["name"]))
+        (job_id,) = self.double.ids(str(ref.data["name"]))
         assert self.double.status(job_id)[0] == "Stopped"
 
     def test_a_machine_that_is_taken_away_is_a_preemption(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, WAITS)
         self.begun(backend, ref)
-        (job_id,) = self.jobs_of(str(ref.data["name"]))
+        (job_id,) = self.double.ids(str(ref.data["name"]))
         process = self.double.runner.jobs[job_id].process
         assert process is not None
         process.kill()
@@ -194,7 +209,7 @@ class TestRequests(OnDlc):
     def test_pai_dlc_s_own_reason_is_told(self, backend: Backend, home: Home) -> None:
         self.double.holds = True
         ref = self.start(backend, home, "")
-        (job_id,) = self.jobs_of(str(ref.data["name"]))
+        (job_id,) = self.double.ids(str(ref.data["name"]))
         self.double.words[job_id] = ("Failed", "ImagePullBackOff", "python:3.12 cannot be pulled")
         status = self.finish(backend, ref)
         assert status.state is TrialState.FAILED
@@ -217,11 +232,6 @@ class TestRequests(OnDlc):
             assert (last.name, last.is_good) == (name, False)
             assert action in last.action
             assert KEY not in f"{last}"
-
-    def make_again(self, home: Home) -> Backend:
-        """Return a backend as another process has it."""
-
-        return self.make(BackendContext(home))
 
 
 def _without_empty(spec: dict[str, object]) -> dict[str, object]:

@@ -20,7 +20,6 @@ from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.labs.dlts_double import CLUSTER, EMAIL, KEY, TEAM, DltsDouble
 from tests.labs.service_jobs import JobRunner
-from tests.services.notebook import notebook
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 
@@ -29,6 +28,7 @@ class OnDlts(OnADouble):
     """Backends on one double of DLTS."""
 
     backend_type = DltsBackend
+    kind = "dlts"
     double: DltsDouble
 
     def make_double(self, runner: JobRunner) -> DltsDouble:
@@ -43,7 +43,7 @@ class OnDlts(OnADouble):
 
     def row_of(self, name: str) -> str:
         """Return the id of the job of a trial."""
-        (job_id,) = [key for key, row in self.double.rows.items() if row.asked["jobName"] == name]
+        (job_id,) = self.double.ids(name)
         return job_id
 
 
@@ -58,8 +58,13 @@ class TestContract(OnDlts, BackendContract):
         pytest.skip("DLTS gives GPUs to its containers, and the double has none")
 
 
+@pytest.mark.long
 class TestFaults(OnDlts, ServiceFaults):
     """Those of any service."""
+
+    def log_file(self, name: str) -> Path:
+        (own,) = (row.asked["jobName"] for row in self.double.rows.values())
+        return self.storage / "jupyter-autotrain" / "jobs" / str(own) / "log"
 
     def expire_login(self) -> None:
         self.double.key = "another"
@@ -74,7 +79,7 @@ class TestRequests(OnDlts):
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        with notebook(tmp_path, monkeypatch, {"type": "dlts", **self.options()}) as made:
+        with self.notebook(tmp_path, monkeypatch) as made:
             search_with_a_killed_manager(made, tmp_path)
         assert len(self.double.runner.started) == 2
         wait_until(lambda: not list((self.storage / "jupyter-autotrain" / "jobs").iterdir()), "an empty folder")

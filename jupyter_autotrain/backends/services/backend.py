@@ -200,6 +200,14 @@ class ServiceBackend(TrialDirectories, ABC):
         self._follower.wait_final(job, self._service.settle_s + 1.0)
         return note
 
+    def experiments_there(self) -> Mapping[str, int]:
+        """Return the experiments that the service's storage has something of, with the bytes of each."""
+        return self._service.experiments_there(self._packer.home)
+
+    def remove_experiments(self, experiments: Collection[str]) -> None:
+        """Remove what the service's storage has of these experiments."""
+        self._service.remove_experiments(self._packer.home, experiments)
+
     def close(self) -> None:
         """Follow no more; jobs go on."""
         self._follower.close()

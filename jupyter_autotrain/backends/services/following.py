@@ -16,7 +16,7 @@ from functools import partial
 from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject
-from jupyter_autotrain.agent.pods import frames
+from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.log_channel import judging
@@ -236,6 +236,7 @@ class JobFollower:
         if job.collected.has_ended():
             if not job.is_over():
                 self._fetch_left(job)
+                self._fetch_states(job)
             status = job.status()
             if status is not None and TrialState(str(status["state"])).is_final:
                 self._close(job, status)
@@ -294,6 +295,15 @@ class JobFollower:
         for path, have, size in list(node.missing()):
             if path not in node.left:
                 self._fetch_rest(job, path, max(have, 0), size)
+
+    def _fetch_states(self, job: ServiceJob) -> None:
+        """Fetch the last states where the log has lost them, which no listing tells of."""
+        node = job.collected.nodes[0]
+        status = node.status()
+        if status is not None and TrialState(str(status["state"])).is_final:
+            return
+        while data := self.piece(job, places.STATES, node.size(places.STATES), _PIECE_BYTES):
+            node.append(places.STATES, node.size(places.STATES), data)
 
     def _fetch_rest(self, job: ServiceJob, path: str, offset: int, size: int) -> None:
         while offset < size:

@@ -14,16 +14,16 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 from urllib.parse import urlencode
 
-from jupyter_autotrain.agent.json import JsonValue
+from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.backends.services.service import AnswerLostError
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
-_ANSWER_S = 30.0
 _MOST_ANSWER_BYTES = 256 << 20
 _MOST_SHOWN = 300
 _WAIT_S = 5.0  # after a 429 that does not say how long
@@ -31,7 +31,7 @@ TOO_MANY = 429
 _SERVER = 500
 UNAUTHORIZED = 401
 _FORBIDDEN = 403
-NOT_FOUND = 404
+_NOT_FOUND = 404
 CONFLICT = 409
 MASK = "***"
 
@@ -49,6 +49,16 @@ class RefusedError(BackendError):
         super().__init__(found, "", action)
         self.code = code
         self.text = text
+
+
+@contextmanager
+def unless_gone() -> Iterator[None]:
+    """Pass over that something is not at its service, or not there any more."""
+    try:
+        yield
+    except RefusedError as error:
+        if error.code != _NOT_FOUND:
+            raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +98,12 @@ class ServiceClient:
         name: The service, in messages.
         address: Where it is, such as `http://head:8265`.
         login: Says where its credentials come from, for messages.
+
+    Attributes:
+        answer_s: How long an answer may take.
     """
+
+    answer_s = 30.0
 
     def __init__(self, name: str, address: str, login: str) -> None:
         self.address = address.rstrip("/")
@@ -164,6 +179,12 @@ class HttpService(ServiceClient):
                 "", "Look at the address of the profile.",
             ) from error  # fmt: skip
 
+    def find(self, request: Request) -> JsonObject | None:
+        """Return the JSON that a request is answered with; None where there is no such thing. Errors as `call`."""
+        with unless_gone():
+            return cast("JsonObject | None", self.json(request))
+        return None
+
     def call(self, request: Request) -> bytes:
         """Return what a request is answered with.
 
@@ -182,7 +203,7 @@ class HttpService(ServiceClient):
             f"{self.address}{target}", body, headers, method=request.method
         )
         try:
-            with self._opener().open(asked, timeout=_ANSWER_S) as answer:
+            with self._opener().open(asked, timeout=self.answer_s) as answer:
                 return cast("bytes", answer.read(_MOST_ANSWER_BYTES))
         except urllib.error.HTTPError as error:
             text = error.read(_MOST_ANSWER_BYTES).decode(errors="replace")

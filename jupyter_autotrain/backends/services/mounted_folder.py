@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from collections.abc import Mapping
@@ -79,6 +80,18 @@ class MountedStorage:
             return None
         (self._here / path).unlink()
         return content
+
+    def sizes(self, path: str) -> Mapping[str, int]:
+        """Return the bytes of all files below a folder."""
+        if not self._mount.is_dir():
+            raise BackendUnavailableError(f"{self._mount} is not there.", "", "Mount the storage.")
+        found = {}
+        folder = self._here / path
+        for file in folder.rglob("*"):
+            with contextlib.suppress(FileNotFoundError):  # a job removes it meanwhile
+                if not file.is_dir():
+                    found[str(file.relative_to(folder))] = file.lstat().st_size
+        return found
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder."""

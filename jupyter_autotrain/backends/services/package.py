@@ -31,6 +31,7 @@ from jupyter_autotrain.core.spec import TrialSpec
 _MOST_VARIABLE_BYTES = 64 << 10
 _PAUSE_S = 0.25  # a log is fetched in whole lines: few of them carry much
 PLACE: Final = "services"
+_OWN: Final = "autotrain-"
 _DIGEST_DIGITS = 10
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -40,6 +41,7 @@ class TrialPackage:
     """A trial at a service.
 
     Attributes:
+        home: The identity of the home.
         name: Of its job: the same trial of the same home has the same one.
         trial: The trial.
         options: Of the profile and the header's section.
@@ -47,6 +49,7 @@ class TrialPackage:
         variables: Of the job.
     """
 
+    home: str
     name: str
     trial: TrialSpec
     options: JsonObject
@@ -100,7 +103,13 @@ def job_name(home: str, job_id: str, longest: int = 120) -> str:
     """Return the name of a job: lower-case letters, digits and dashes, the same for the same trial of the same home."""
     digest = hashlib.sha256(f"{home}\n{job_id}".encode()).hexdigest()[:_DIGEST_DIGITS]
     told = re.sub(r"[^a-z0-9]+", "-", job_id.lower()).strip("-")
-    return f"autotrain-{told[: longest - _DIGEST_DIGITS - 12].rstrip('-')}-{digest}"
+    return f"{_OWN}{told[: longest - _DIGEST_DIGITS - 12].rstrip('-')}-{digest}"
+
+
+def experiment_of(home: str, name: str) -> str:
+    """Return the experiment of the job of a name; "" for a job of another home."""
+    job_id = name[len(_OWN) : -_DIGEST_DIGITS - 1]
+    return job_id.rsplit("-", 2)[0] if job_name(home, job_id) == name else ""
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
@@ -120,12 +129,15 @@ class Packer:
     Args:
         context: The home.
         lingers: Whether a job waits at its end until all is collected.
+
+    Attributes:
+        home: Its identity.
     """
 
     def __init__(self, context: BackendContext, *, lingers: bool = False) -> None:
         self._lingers = lingers
         self._context = context
-        self._home = home_identity(context.home)
+        self.home = home_identity(context.home)
         self._packed: dict[str, tuple[str, bytes]] = {}
 
     def pack(self, trial: TrialSpec, options: JsonObject) -> TrialPackage:
@@ -151,8 +163,8 @@ class Packer:
             files[places.TRIAL_FILE] = text.encode()
         else:
             variables[places.TRIAL_VARIABLE] = text
-        name = job_name(self._home, trial.job_id)
-        return TrialPackage(name, trial, options, files, variables)
+        name = job_name(self.home, trial.job_id)
+        return TrialPackage(self.home, name, trial, options, files, variables)
 
     def _archives(self, trial: TrialSpec) -> tuple[list[JsonObject], dict[str, bytes]]:
         """Return how the trial finds its archives, and their files."""

@@ -6,7 +6,7 @@ All else is the same everywhere: the trial is the agent's, and what it writes co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -90,6 +90,14 @@ class Service(Protocol):
             ref: The job.
             waits: Whether it waits for this before it ends.
         """
+        ...
+
+    def experiments_there(self, home: str) -> Mapping[str, int]:
+        """Return the experiments of a home that its storage has something of, with the bytes of each."""
+        ...
+
+    def remove_experiments(self, home: str, experiments: Collection[str]) -> None:
+        """Remove what its storage has of these experiments of a home."""
         ...
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:

@@ -1,8 +1,8 @@
 """A folder of a service's storage that its jobs have mounted: packages, and requests to running trials.
 
 ```
-packages/DIGEST/    the files that trials of an experiment share
-jobs/NAME/          of one trial: `trial.json`, secrets until it begins, `requests`, `answers`
+packages/HOME/EXPERIMENT/DIGEST/    the files that trials of an experiment share
+jobs/NAME/                          of one trial: `trial.json`, secrets until it begins, `requests`, `answers`
 ```
 """
 
@@ -11,17 +11,22 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from typing import Final, Protocol, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import places, service_job
-from jupyter_autotrain.backends.services.package import TrialPackage, new_name
+from jupyter_autotrain.backends.services import http_client
+from jupyter_autotrain.backends.services.package import TrialPackage, experiment_of, new_name
+from jupyter_autotrain.backends.services.service import ServiceState
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 ROOT: Final = "jupyter-autotrain"
+_PACKAGES = "packages"
 _ANSWER_S = 60.0
 
 
@@ -57,6 +62,10 @@ class FolderStorage(Protocol):
         """Return a file and remove it; None where there is none."""
         ...
 
+    def sizes(self, path: str) -> Mapping[str, int]:
+        """Return the bytes of all files below a folder, by their paths in it; none where there is no such folder."""
+        ...
+
     def remove_folder(self, path: str) -> None:
         """Remove a folder and all below it; one that is gone is passed over."""
         ...
@@ -76,7 +85,7 @@ class SharedFolder:
 
     def command(self, package: TrialPackage, run: str) -> str:
         """Return the shell command that runs a trial, in the folder `run` of its job."""
-        code = f"{self.there}/packages/{_digest(package.shared_files)}"
+        code = f"{self.there}/{_code(package)}"
         shared = f"{self.there}/jobs/{package.name}"
         return f"exec {package.python} -I -S -u {code}/{agent_archive.NAME} {run} {shared}"
 
@@ -87,7 +96,7 @@ class SharedFolder:
             BackendUnavailableError: It cannot be written.
         """
         try:
-            path = f"packages/{_digest(package.shared_files)}"
+            path = _code(package)
             if not self.storage.has(path):
                 self.storage.write_folder(path, package.shared_files)
             self._put_own(package, values)
@@ -134,9 +143,76 @@ class SharedFolder:
         """Remove the folder of a trial that is collected; by that its job knows it."""
         self.storage.remove_folder(f"jobs/{name}")
 
+    def experiments(self, home: str) -> Mapping[str, int]:
+        """Return the experiments of a home that have something here, with the bytes of each."""
+        found: Counter[str] = Counter()
+        for path, size_bytes in self.storage.sizes(f"{_PACKAGES}/{home}").items():
+            found[path.partition("/")[0]] += size_bytes
+        for path, size_bytes in self.storage.sizes("jobs").items():
+            if experiment := experiment_of(home, path.partition("/")[0]):
+                found[experiment] += size_bytes
+        return found
 
-def _digest(content: Mapping[str, bytes]) -> str:
+    def remove(self, home: str, experiments: Collection[str]) -> None:
+        """Remove what is here of experiments of a home.
+
+        Raises:
+            BackendError: Some of it is still there afterwards.
+        """
+        for path in [*self._folders_of(home, experiments)]:
+            self.storage.remove_folder(path)
+            if left := sorted(self.storage.sizes(path)):
+                raise BackendError(
+                    f"{len(left)} files of {path} are still in the storage, such as {left[0]}.",
+                    "All of them are removed with their experiment.", "See who may write there.",
+                )  # fmt: skip
+
+    def _folders_of(self, home: str, experiments: Collection[str]) -> Iterator[str]:
+        yield from (f"{_PACKAGES}/{home}/{experiment}" for experiment in experiments)
+        names = {path.partition("/")[0] for path in self.storage.sizes("jobs")}
+        yield from (f"jobs/{name}" for name in sorted(names) if experiment_of(home, name) in experiments)
+
+
+class FolderService:
+    """The part of a service that is the same for all with a shared folder.
+
+    Args:
+        folder: The folder.
+    """
+
+    def __init__(self, folder: SharedFolder) -> None:
+        self._folder = folder
+
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - by its name
+        """Ask in the folder."""
+        return self._folder.ask(str(ref.data["name"]), request)
+
+    def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
+        """Remove the folder of the trial."""
+        self._folder.clear(str(ref.data["name"]))
+
+    def experiments_there(self, home: str) -> Mapping[str, int]:
+        """Return the experiments of a home that the folder has something of, with the bytes of each."""
+        return self._folder.experiments(home)
+
+    def remove_experiments(self, home: str, experiments: Collection[str]) -> None:
+        """Remove what the folder has of these experiments of a home."""
+        self._folder.remove(home, experiments)
+
+    def stop(self, ref: JobRef, state: ServiceState) -> str:
+        """Have the service end a job."""
+        with http_client.unless_gone():
+            self._end(ref, state)
+        return ""
+
+    def _end(self, ref: JobRef, state: ServiceState) -> None:
+        """Ask the service to end a job."""
+        raise NotImplementedError
+
+
+def _code(package: TrialPackage) -> str:
+    """Return the folder of what trials of an experiment share."""
     total = hashlib.sha256()
-    for name in sorted(content):
-        total.update(name.encode() + b"\0" + hashlib.sha256(content[name]).digest())
-    return total.hexdigest()[:40]
+    for name, content in sorted(package.shared_files.items()):
+        total.update(name.encode() + b"\0" + hashlib.sha256(content).digest())
+    return f"{_PACKAGES}/{package.home}/{package.trial.experiment_id}/{total.hexdigest()[:40]}"

@@ -18,7 +18,7 @@ from typing import Final
 from urllib.parse import quote
 
 from jupyter_autotrain.backends.services import http_client
-from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request
+from jupyter_autotrain.backends.services.http_client import HttpService, Request
 from jupyter_autotrain.backends.services.package import new_name
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import AutotrainError
@@ -48,16 +48,18 @@ class Container:
         target = f"/{self.folder}/{quote(path)}"
         return self.http.call(Request(method, target, None, body, "application/octet-stream", headers))
 
-    def names(self, path: str) -> Iterator[str]:
-        """Yield the names of the blobs below a folder."""
+    def sizes(self, path: str) -> Iterator[tuple[str, int]]:
+        """Yield the blobs below a folder, by their paths in it, with their bytes."""
         container, _, root = self.folder.partition("/")
         marker = ""
         while True:
             query = {"restype": "container", "comp": "list", "prefix": f"{root}/{path}/"}
             query |= {"marker": marker} if marker else {}
             text = self.http.call(Request("GET", f"/{container}", query, headers=API)).decode()
-            for name in re.findall("<Name>([^<]*)</Name>", text):
-                yield html.unescape(name)[len(root) + 1 :]
+            for blob in re.findall("<Blob>.*?</Blob>", text, re.DOTALL):
+                name, size = (re.search(f"<{tag}>([^<]*)<", blob) for tag in ("Name", "Content-Length"))
+                if name and size:
+                    yield html.unescape(name[1])[len(f"{root}/{path}/") :], int(size[1])
             found = re.search("<NextMarker>([^<]+)</NextMarker>", text)
             if found is None:
                 return
@@ -103,12 +105,9 @@ class BlobStorage:
         return self._read(path) is not None or self._read(f"{path}/{_COMPLETE}") is not None
 
     def _read(self, path: str) -> bytes | None:
-        try:
+        with http_client.unless_gone():
             return self._container().call("GET", path)
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:
-                return None
-            raise
+        return None
 
     def write(self, path: str, content: bytes) -> None:
         """Write a blob."""
@@ -132,16 +131,17 @@ class BlobStorage:
         return content
 
     def _remove(self, path: str) -> None:
-        try:
+        with http_client.unless_gone():
             self._container().call("DELETE", path)
-        except RefusedError as error:
-            if error.code != http_client.NOT_FOUND:
-                raise
+
+    def sizes(self, path: str) -> Mapping[str, int]:
+        """Return the bytes of the blobs below a folder."""
+        return dict(self._container().sizes(path))
 
     def remove_folder(self, path: str) -> None:
         """Remove all blobs of a folder."""
-        for name in list(self._container().names(path)):
-            self._remove(name)
+        for name in self.sizes(path):
+            self._remove(f"{path}/{name}")
 
 
 def signature(account: str, key: str) -> Mapping[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -13,7 +14,11 @@ from typing import Final, NamedTuple, Protocol, cast
 from jupyter_autotrain.backends.services.http_client import UNAUTHORIZED, HttpService, RefusedError, Request
 from jupyter_autotrain.errors import BackendError, MissingExtraError
 
-HINT: Final = "run `az login`, or name the file of a service principal, `login_file:`"
+_VARIABLE: Final = "AZURE_CLIENT_SECRET"
+HINT: Final = (
+    "run `az login`, or name the file of a service principal, `login_file:`; a manager takes no secret from a variable "
+    f"as {_VARIABLE}"
+)
 STORAGE_SCOPE: Final = "https://storage.azure.com/.default"
 _ASK_AGAIN_S = 300.0  # before a token expires
 
@@ -49,7 +54,8 @@ def credential_of(login_file: str) -> Credential:
         raise MissingExtraError("azure.identity", "aml", "Azure Machine Learning") from None
     logging.getLogger("azure").setLevel(logging.ERROR)  # it logs each of its requests
     if not login_file:
-        return cast("Credential", DefaultAzureCredential())
+        has_secret = _VARIABLE in os.environ  # no manager gets it: what works here has to work there, too
+        return cast("Credential", DefaultAzureCredential(exclude_environment_credential=has_secret))
     try:
         found = json.loads(Path(login_file).expanduser().read_bytes())
         principal = [str(found[key]) for key in ("tenantId", "clientId", "clientSecret")]

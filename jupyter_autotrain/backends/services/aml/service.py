@@ -20,7 +20,7 @@ from jupyter_autotrain.backends.services.aml.workspace import API_VERSION, Works
 from jupyter_autotrain.backends.services.http_client import RefusedError, Request
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
-from jupyter_autotrain.backends.services.shared_folder import ROOT, SharedFolder
+from jupyter_autotrain.backends.services.shared_folder import ROOT, FolderService, SharedFolder
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -36,7 +36,7 @@ _ENDS: Final = {
 }  # fmt: skip
 
 
-class AmlService:
+class AmlService(FolderService):
     """A workspace.
 
     Args:
@@ -53,7 +53,7 @@ class AmlService:
         self.login = Login(lambda: credential_of(str(options.get("login_file") or "")))
         self._workspace = Workspace(options, self.login)
         # Azure puts the path in the job in place of the braces.
-        self._folder = SharedFolder(BlobStorage(self._workspace.container), f"${{{{outputs.{_OUTPUT}}}}}")
+        super().__init__(SharedFolder(BlobStorage(self._workspace.container), f"${{{{outputs.{_OUTPUT}}}}}"))
 
     def check_steps(self) -> Iterator[CheckStep]:
         """Yield the steps before a trial can run there."""
@@ -173,12 +173,7 @@ class AmlService:
         """Return what is new of the log, and some before it; all of it, for None."""
         return self._workspace.log(str(ref.data["name"]), is_whole=lines is None)
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - as above
-        """Ask by the blob store, which the job has mounted."""
-        return self._folder.ask(str(ref.data["name"]), request)
-
-    def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - as above
-        """Have Azure cancel a job."""
+    def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
         path = f"/jobs/{ref.data['name']}"
         try:
             self._workspace.send(self._workspace.request("POST", f"{path}/cancel", {}))
@@ -186,9 +181,8 @@ class AmlService:
             job = self._workspace.find(path)
             if job is not None and cast("JsonObject", job["properties"])["status"] not in _ENDS:
                 raise
-        return ""
 
-    def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
+    def release(self, ref: JobRef, *, waits: bool) -> None:
         """Remove the folder of the trial from the blob store."""
         self._workspace.forget_log(str(ref.data["name"]))
-        self._folder.clear(str(ref.data["name"]))
+        super().release(ref, waits=waits)

@@ -8,7 +8,6 @@ from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
-from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.aml import blobs
 from jupyter_autotrain.backends.services.aml.blobs import Container
 from jupyter_autotrain.backends.services.aml.login import STORAGE_SCOPE, AzureHttp, Login
@@ -60,12 +59,7 @@ class Workspace:
 
     def find(self, path: str) -> JsonObject | None:
         """Return something in the workspace; None where it is not there."""
-        try:
-            return self.get(path)
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:
-                return None
-            raise
+        return self._arm.find(self.request("GET", path))
 
     def container(self) -> Container:
         """Open the blob store by the datastore's own signature or key, which last an hour; else by this login."""

@@ -9,7 +9,6 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.services.http_client import TOO_MANY, UNAUTHORIZED, ServiceClient
 from jupyter_autotrain.errors import AutotrainError, MissingExtraError
 
-_TIMEOUT_MS = 30_000
 _BAD_LOGIN = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "IncompleteSignature", "InvalidSecurityToken")
 _THROTTLED = "Throttling"
 _WAIT_MS = 10_000  # after a refusal that does not say how long
@@ -62,7 +61,8 @@ class DlcClient(ServiceClient):
             arguments.append(getattr(models, f"{name}Request")().from_map(content))
         try:
             method = getattr(self._client(), f"{action}_with_options")
-            answer = method(*arguments, {}, RuntimeOptions())
+            answer_ms = round(1000 * self.answer_s)
+            answer = method(*arguments, {}, RuntimeOptions(connect_timeout=answer_ms, read_timeout=answer_ms))
         except (DaraException, UnretryableException) as error:
             raise self._fault(action, error) from error
         return cast("JsonObject", answer.body.to_map())
@@ -77,7 +77,7 @@ class DlcClient(ServiceClient):
             given = ProfileCredentialsProvider(profile_file=self._login_file) if self._login_file else None
             self._sdk = Client(Config(
                 credential=Credentials(provider=given), region_id=self._region, endpoint=self._endpoint,
-                ca=self._ca_file or None, connect_timeout=_TIMEOUT_MS, read_timeout=_TIMEOUT_MS,
+                ca=self._ca_file or None,
             ))  # fmt: skip
         return self._sdk
 

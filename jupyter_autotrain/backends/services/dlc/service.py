@@ -6,6 +6,7 @@ made for one trial, as after a submit whose answer was lost, the second one ends
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, cast
@@ -14,10 +15,11 @@ from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.dlc.client import DlcClient
-from jupyter_autotrain.backends.services.http_client import RefusedError, Request
+from jupyter_autotrain.backends.services.http_client import Request
 from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
+from jupyter_autotrain.backends.services.shared_folder import FolderService
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -41,7 +43,7 @@ _BEFORE = (TrialState.RUNNING, TrialState.PREPARING, TrialState.SUCCEEDED, Trial
 _BEGUN = (TrialState.RUNNING, TrialState.SUCCEEDED, TrialState.CANCELLED, TrialState.FAILED, TrialState.PREPARING)
 
 
-class DlcService:
+class DlcService(FolderService):
     """A workspace of PAI-DLC.
 
     Args:
@@ -54,10 +56,11 @@ class DlcService:
     pause_s = 5.0  # PAI-DLC wants to be asked seldom
     settle_s = 30.0  # a new job may be missing in lists for a while
     keeps_whole_log = True
+    _folder: MountedFolder
 
     def __init__(self, options: JsonObject) -> None:
         self._options = options
-        self._folder = MountedFolder(cast("JsonObject", options.get("storage") or {}))
+        super().__init__(MountedFolder(cast("JsonObject", options.get("storage") or {})))
         self._workspace = str(options.get("workspace") or "")
         region = str(options.get("region") or "")
         endpoint = str(options.get("endpoint") or f"pai-dlc.{region}.aliyuncs.com")
@@ -70,7 +73,7 @@ class DlcService:
         timer = StepTimer("")
         timer.begin("access")
         try:
-            self._rows(_OWN)
+            self._page(_OWN, 1)
             yield timer.done(
                 f"PAI-DLC answers at {self._client.address}, and the key may list jobs of {self._workspace}"
             )
@@ -128,28 +131,40 @@ class DlcService:
 
     def submit(self, package: TrialPackage, placement: Placement, secrets: Mapping[str, str]) -> None:  # noqa: ARG002 - as above
         """Put the package into the storage, and make the job."""
-        if self._rows(package.name):
+        if self._page(package.name, 1):
             return
         self._folder.put(package, secrets)
         self._client.call("create_job", content=self._job(package))
 
-    def _rows(self, name: str) -> list[JsonObject]:
-        """Return the newest jobs whose name has a text in it."""
+    def _page(self, name: str, number: int) -> list[JsonObject]:
+        """Return a page of the jobs whose name has a text in it, the newest ones first."""
         content: JsonObject = {
             "WorkspaceId": self._workspace, "DisplayName": name, "ShowOwn": True, "StartTime": _SINCE,
-            "SortBy": "GmtCreateTime", "Order": "desc", "PageNumber": 1, "PageSize": _PAGE,
+            "SortBy": "GmtCreateTime", "Order": "desc", "PageNumber": number, "PageSize": _PAGE,
         }  # fmt: skip
         return list(cast("Sequence[JsonObject]", self._client.call("list_jobs", content=content).get("Jobs") or ()))
 
+    def _listed(self, wanted: set[str]) -> dict[str, list[JsonObject]]:
+        """Return the jobs of these names, by pages until all names were seen."""
+        found: dict[str, list[JsonObject]] = {}
+        for number in itertools.count(1):
+            page = self._page(_OWN, number)
+            for row in page:
+                if row["DisplayName"] in wanted:
+                    found.setdefault(str(row["DisplayName"]), []).append(row)
+            if len(page) < _PAGE or len(found) == len(wanted):
+                break
+        return found
+
     def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
-        """Return the states by one list, and of jobs that are not among its newest by their names."""
-        rows: dict[str, list[JsonObject]] = {}
-        for row in self._rows(_OWN):
-            rows.setdefault(str(row["DisplayName"]), []).append(row)
+        """Return the states by a list; of jobs that it lacks, or whose other job may be older, by their names."""
+        names = [str(ref.data["name"]) for ref in refs]
+        rows = self._listed(set(names))
         found = {}
-        for ref in refs:
-            name = str(ref.data["name"])
-            own = rows.get(name) or [row for row in self._rows(name) if row["DisplayName"] == name]
+        for name in names:
+            own = rows.get(name, [])
+            if all(_word_state(row).is_final for row in own):
+                own = [row for row in self._page(name, 1) if row["DisplayName"] == name]
             if own:
                 found[name] = self._state(name, own)
         return found
@@ -179,23 +194,10 @@ class DlcService:
         """Return the log, from the storage."""
         return self._folder.log(str(ref.data["name"]), lines)
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - as above
-        """Ask in the folder that both share."""
-        return self._folder.ask(str(ref.data["name"]), request)
-
-    def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - by the ids of its jobs
-        """Have PAI-DLC stop the jobs of a trial."""
+    def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - by the ids of its jobs
         for job_id in cast("Sequence[str]", (state.where or {}).get("jobs") or ()):
-            try:
+            with http_client.unless_gone():
                 self._client.call("stop_job", job_id)
-            except RefusedError as error:
-                if error.code != http_client.NOT_FOUND:
-                    raise
-        return ""
-
-    def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
-        """Remove the folder of the trial."""
-        self._folder.clear(str(ref.data["name"]))
 
 
 def _word_state(row: JsonObject) -> TrialState:

@@ -16,10 +16,11 @@ from urllib.parse import quote, urlsplit
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services import http_client
-from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request, json_request
+from jupyter_autotrain.backends.services.http_client import HttpService, Request, json_request
 from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
+from jupyter_autotrain.backends.services.shared_folder import FolderService
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -39,7 +40,7 @@ _STATES: Final = {
 }  # fmt: skip
 
 
-class DltsService:
+class DltsService(FolderService):
     """A cluster of DLTS.
 
     Args:
@@ -52,12 +53,13 @@ class DltsService:
     pause_s = 2.0
     settle_s = 10.0
     keeps_whole_log = True
+    _folder: MountedFolder
 
     def __init__(self, options: JsonObject) -> None:
         self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._team = str(options.get("team") or "")
         self._cluster = str(options.get("cluster") or ".default")
-        self._folder = MountedFolder(cast("JsonObject", options.get("storage") or {}))
+        super().__init__(MountedFolder(cast("JsonObject", options.get("storage") or {})))
         address = str(options.get("address") or "")
         host = urlsplit(address).hostname
         self._http = HttpService(
@@ -191,23 +193,9 @@ class DltsService:
         """Return the log, from the storage."""
         return self._folder.log(str(ref.data["name"]), lines)
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - as above
-        """Ask in the folder that both share."""
-        return self._folder.ask(str(ref.data["name"]), request)
-
-    def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - as above
-        """Have DLTS kill a job."""
-        try:
-            path = f"{self._path(str(ref.data['name']))}/status"
-            self._http.call(json_request("PUT", path, {"status": "killing"}))
-        except RefusedError as error:
-            if error.code != http_client.NOT_FOUND:
-                raise
-        return ""
-
-    def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
-        """Remove the folder of the trial."""
-        self._folder.clear(str(ref.data["name"]))
+    def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
+        path = f"{self._path(str(ref.data['name']))}/status"
+        self._http.call(json_request("PUT", path, {"status": "killing"}))
 
 
 def _id(name: str) -> str:

@@ -17,6 +17,7 @@ from jupyter_autotrain.backends.services.http_client import HttpService, Refused
 from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.service import ServiceState
+from jupyter_autotrain.backends.services.shared_folder import FolderService
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -37,7 +38,7 @@ _STATES: Final = {
 }  # fmt: skip
 
 
-class OpenpaiService:
+class OpenpaiService(FolderService):
     """An OpenPAI cluster.
 
     Args:
@@ -50,12 +51,13 @@ class OpenpaiService:
     pause_s = 2.0
     settle_s = 20.0
     keeps_whole_log = False
+    _folder: MountedFolder
 
     def __init__(self, options: JsonObject) -> None:
         self._options = options
         self._login_file = Path(str(options.get("login_file") or LOGIN_FILE)).expanduser()
         self._user = str(options.get("user") or "")
-        self._folder = MountedFolder(cast("JsonObject", options.get("storage") or {}))
+        super().__init__(MountedFolder(cast("JsonObject", options.get("storage") or {})))
         self._http = HttpService(
             "OpenPAI", _with_scheme(str(options.get("address") or "")), self._headers,
             f"put an application token of this cluster into {self._login_file}", str(options.get("ca_file") or ""),
@@ -155,12 +157,7 @@ class OpenpaiService:
         return f"{_API}/jobs/{self._user}~{name}"
 
     def _details(self, name: str) -> JsonObject | None:
-        try:
-            return cast("JsonObject", self._http.json(Request("GET", self._path(name))))
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:
-                return None
-            raise
+        return self._http.find(Request("GET", self._path(name)))
 
     def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
         """Return the states by one list; those that it lacks, or that have ended, by their details."""
@@ -193,35 +190,18 @@ class OpenpaiService:
         """Return the end of the task's log; all that OpenPAI keeps, which is two files of it, for None."""
         task = f"attempts/0/taskRoles/{_ROLE}/taskIndex/0/attempts/0/logs"
         query = None if lines is None else {"tail-mode": "true"}
-        try:
-            answer = self._http.json(Request("GET", f"{self._path(str(ref.data['name']))}/{task}", query))
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:  # its container has not begun
-                return ""
-            raise
-        rows = cast("list[Mapping[str, str]]", cast("JsonObject", answer)["locations"])
+        answer = self._http.find(Request("GET", f"{self._path(str(ref.data['name']))}/{task}", query))
+        if answer is None:  # its container has not begun
+            return ""
+        rows = cast("list[Mapping[str, str]]", answer["locations"])
         places = {row["name"]: row["uri"] for row in rows}
         wanted = [_LOG] if lines is not None else [_ROTATED, _LOG]
         texts = [self._http.call(Request("GET", places[name])) for name in wanted if name in places]
         return "\n".join(_joined(text).decode(errors="replace") for text in texts)
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - by its name
-        """Ask in the folder that both share."""
-        return self._folder.ask(str(ref.data["name"]), request)
-
-    def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - as above
-        """Have OpenPAI end a job."""
-        try:
-            path = f"{self._path(str(ref.data['name']))}/executionType"
-            self._http.call(json_request("PUT", path, {"value": "STOP"}))
-        except RefusedError as error:
-            if error.code != http_client.NOT_FOUND:
-                raise
-        return ""
-
-    def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
-        """Remove the folder of the trial."""
-        self._folder.clear(str(ref.data["name"]))
+    def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - by its name
+        path = f"{self._path(str(ref.data['name']))}/executionType"
+        self._http.call(json_request("PUT", path, {"value": "STOP"}))
 
 
 def _with_scheme(address: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -189,12 +189,7 @@ class RayService:
                 raise BackendUnavailableError(error.found, error.expected, error.action) from error
 
     def _details(self, name: str) -> JsonObject | None:
-        try:
-            return cast("JsonObject", self._http.json(Request("GET", f"/api/jobs/{name}")))
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:
-                return None
-            raise
+        return self._http.find(Request("GET", f"/api/jobs/{name}"))
 
     def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
         """Return the states of jobs: of one by itself, of several by a list."""
@@ -262,15 +257,18 @@ class RayService:
         if waits:
             self._http.call(Request("POST", f"/api/jobs/{ref.data['name']}/stop", body=b""))
 
+    def experiments_there(self, home: str) -> Mapping[str, int]:  # noqa: ARG002 - as below
+        """Return none: jobs remove their folders, and Ray its packages."""
+        return {}
+
+    def remove_experiments(self, home: str, experiments: Collection[str]) -> None:
+        """Remove nothing, as nothing stays."""
+
     def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - Ray finds it by its name
         """Have Ray end a job; one that waits for a node cannot be taken out of Ray's queue."""
         name = str(ref.data["name"])
-        try:
+        with http_client.unless_gone():
             self._http.call(Request("POST", f"/api/jobs/{name}/stop", body=b""))
-        except RefusedError as error:
-            if error.code == http_client.NOT_FOUND:
-                return ""
-            raise
         end_s = time.monotonic() + _PENDING_S
         while time.monotonic() < end_s:
             details = self._details(name)
