@@ -32,10 +32,11 @@ WAITS = "print('begun', flush=True)\nimport time\nwhile not should_stop(): time.
 PRINTS = """
 import pathlib, time
 print("begun", flush=True)
-while not pathlib.Path({way!r}).exists(): time.sleep(0.01)
-for step in range(60):
-    print("line", step, flush=True)
-    report(step=step, loss=step)
+for way, steps in (({first!r}, range(60)), ({last!r}, range(60, 62))):
+    while not pathlib.Path(way).exists(): time.sleep(0.01)
+    for step in steps:
+        print("line", step, flush=True)
+        report(step=step, loss=step)
 while not should_stop(): time.sleep(0.01)
 """
 CELL = """%%autotrain
@@ -129,8 +130,8 @@ class ServiceFaults(OnADouble):
         """Return the file with the log of a job."""
         return self.double.runner.jobs[name].folder / "log"
 
-    def cut(self, log: Path) -> None:
-        """Have a log lose all that it holds, as whole lines."""
+    def _cut(self, log: Path) -> None:
+        """Have a log lose all that it holds."""
         size_bytes = log.stat().st_size
         with log.open("r+b") as file:
             file.write(b"\n" * size_bytes)
@@ -197,21 +198,24 @@ class ServiceFaults(OnADouble):
     def test_what_a_log_has_lost_comes_from_the_running_trial(
         self, backend: Backend, home: Home, tmp_path: Path
     ) -> None:
-        way = tmp_path / "way"
-        ref = self.start(backend, home, PRINTS.format(way=str(way)))
+        first = tmp_path / "first"
+        last = tmp_path / "last"
+        ref = self.start(backend, home, PRINTS.format(first=str(first), last=str(last)))
         self.begun(backend, ref)
         backend.close()
-        way.touch()
+        first.touch()
         (name,) = self.double.begun
         wait_until(lambda: b"line 59\n" in self._printed(name), "the last line")
-        self.cut(self.log_file(name))
+        self._cut(self.log_file(name))
         other = self.make(BackendContext(home))
-        wait_until(lambda: self.status(other, ref).state is TrialState.RUNNING, "the trial")
+        last.touch()
+        self.begun(other, ref, b"line 61\n")
+        wait_until(lambda: len(self.points(other, ref)) == 62, "all points")
         other.put(ref, wire.STOP_FILE, b"")
         assert self.finish(other, ref).state is TrialState.EARLY_STOPPED
-        assert [step for step, _ in self.points(other, ref)] == list(range(60))
+        assert [step for step, _ in self.points(other, ref)] == list(range(62))
         lines = self.read(other, ref, wire.STDOUT).splitlines()
-        assert lines == [b"begun", *(b"line %d" % step for step in range(60))]
+        assert lines == [b"begun", *(b"line %d" % step for step in range(62))]
 
     def _printed(self, name: str) -> bytes:
         lines = self.log_file(name).read_text(encoding="utf-8").splitlines()

@@ -19,7 +19,7 @@ from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.labs.openpai_double import TOKEN, USER, OpenpaiDouble
 from tests.labs.service_jobs import JobRunner
-from tests.services.on_a_double import OnADouble, ServiceFaults
+from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 
 
@@ -56,9 +56,6 @@ class TestContract(OnOpenpai, BackendContract):
 class TestFaults(OnOpenpai, ServiceFaults):
     """Those of any service."""
 
-    def cut(self, log: Path) -> None:
-        os.truncate(log, 0)  # what a job writes next comes after a hole, in the same line: that line is lost, too
-
     def expire_login(self) -> None:
         self.double.token = "another"
 
@@ -91,6 +88,13 @@ class TestRequests(OnOpenpai):
         assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
         assert [step for step, _ in self.points(backend, ref)] == list(range(300))
         assert self.read(backend, ref, wire.STDOUT).count(b"x" * 1000 + b"\n") == 300
+
+    def test_an_end_that_the_log_has_lost_comes_from_the_job_that_waits(self, backend: Backend, home: Home) -> None:
+        ref = self.start(backend, home, WAITS)
+        self.begun(backend, ref)
+        os.truncate(self.double.runner.jobs[str(ref.data["name"])].folder / "log", 0)  # the next line is in a hole
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
 
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
