@@ -181,9 +181,10 @@ class HttpService(ServiceClient):
 
     def find(self, request: Request) -> JsonObject | None:
         """Return the JSON that a request is answered with; None where there is no such thing. Errors as `call`."""
+        found: JsonValue = None
         with unless_gone():
-            return cast("JsonObject | None", self.json(request))
-        return None
+            found = self.json(request)
+        return cast("JsonObject | None", found)
 
     def call(self, request: Request) -> bytes:
         """Return what a request is answered with.

@@ -105,9 +105,10 @@ class BlobStorage:
         return self._read(path) is not None or self._read(f"{path}/{_COMPLETE}") is not None
 
     def _read(self, path: str) -> bytes | None:
+        content = None
         with http_client.unless_gone():
-            return self._container().call("GET", path)
-        return None
+            content = self._container().call("GET", path)
+        return content
 
     def write(self, path: str, content: bytes) -> None:
         """Write a blob."""
