@@ -108,7 +108,7 @@ class BlobStorage:
         content = None
         with http_client.unless_gone():
             content = self._container().call("GET", path)
-        return content
+        return content  # noqa: RET504 - None where there is none
 
     def write(self, path: str, content: bytes) -> None:
         """Write a blob."""
