@@ -1,6 +1,6 @@
 """How fast warm trials go, beside cold ones in the same run: submit to first metric, trials per minute at 2 slots.
 
-    python benchmarks/warm_trials.py [--trials N]
+    python benchmarks/warm_trials.py [--trials N] [--cells NAME ...]
 
 A trial reports eleven metrics; its cell imports nothing, PyTorch, or PyTorch and pandas. Limits: first metric 20 ms,
 and 300 ms with PyTorch and pandas; 3,000 trials a minute at 2 slots with PyTorch. Counts from the call to submit until
@@ -10,6 +10,7 @@ the metric can be read from the store.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import statistics
@@ -18,7 +19,10 @@ import tempfile
 import time
 from pathlib import Path
 
+import psutil
+
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.pool import warm_list
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.submitting import submit
@@ -86,20 +90,31 @@ def measure(home: Home, name: str, trials: int) -> None:
     )
 
 
+def end(home: Home) -> None:
+    """Leave no process behind: the manager first, which would start warm ones, then these, then trials."""
+    with manager.stopped(home):
+        warm_list.end_all(home.root / "warm")
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                if process.environ().get(wire.TRIAL_VARIABLE, "").startswith(str(home.root)):
+                    process.kill()
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=200)
+    parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     with tempfile.TemporaryDirectory(prefix="warm-") as folder:
         home = Home(Path(folder) / "home")
-        pid = manager.ensure(home).pid
+        manager.ensure(home)
         try:
-            for name in CELLS:
+            for name in options.cells:
                 measure(home, name, options.trials)
         finally:
-            os.kill(pid, signal.SIGTERM)
-            warm_list.end_all(home.root / "warm")
+            end(home)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
 
 

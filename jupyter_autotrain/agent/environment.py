@@ -84,10 +84,9 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
-    matching: set[str] = set()
-    for pattern in patterns:
-        matching.update(name for name in environ if _matches(name, pattern))
-    return sorted(matching)
+    exact = frozenset(patterns)
+    loose = [pattern for pattern in patterns if "*" in pattern]
+    return sorted(name for name in environ if name in exact or any(_matches(name, pattern) for pattern in loose))
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -179,9 +179,11 @@ def copy_file(directory: str | os.PathLike[str], name: str, target: str) -> None
 
 def make_directories(path: Path) -> None:
     """Make a folder and all above it that are missing, for their owner alone."""
-    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
-    for folder in reversed(missing):
-        folder.mkdir(mode=0o700, exist_ok=True)
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+    except FileNotFoundError:
+        make_directories(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def private_opener(path: str, flags: int) -> int:

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from jupyter_autotrain.agent import durable
 from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.fetching.fetched import fetch_all
@@ -83,9 +82,7 @@ def send(
 
 def _publish(folder: Path, target: Path) -> None:
     target.parent.mkdir(mode=0o700, exist_ok=True)
-    folder.rename(target)
-    for changed in (target, target.parent):
-        durable.sync_path(changed)
+    folder.rename(target)  # the store syncs it
 
 
 def _is_stored(store: Store, home: Home, experiment_id: str) -> bool:

@@ -37,28 +37,40 @@ _OF_THIS_STORE: Final = frozenset({"experiment", "id"})  # keys that a rebuilt o
 def keep_experiment(connection: sqlite3.Connection, home: Home, key: int) -> None:
     """Write an experiment's row, tags and note into its folder; nothing where it has none."""
     with suppress(OSError, TypeError, ValueError):  # a full disk or a damaged row, say: the store has it
-        _write_experiment(connection, home, key, sync=False)
+        _write_experiment(connection, home, key)
 
 
 def keep_new_experiment(connection: sqlite3.Connection, home: Home, key: int) -> None:
-    """Write a new experiment's row into its folder, to the disk itself.
+    """Write a new experiment's row into its folder, and that and the folder to the disk itself.
 
     Raises:
         OSError: It cannot be written.
     """
-    _write_experiment(connection, home, key, sync=True)
+    path = _write_experiment(connection, home, key)
+    if path.parent.is_dir():
+        _sync(path, above=1)
 
 
-def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int, *, sync: bool = False) -> None:
+def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int) -> None:
     """Write a trial's row and the changes of its state into its folder; nothing where its experiment has none."""
     with suppress(OSError, TypeError, ValueError):  # as above
         (experiment_id,) = connection.execute("SELECT id FROM experiments WHERE key = ?", (key,)).fetchone()
         (row,) = _rows(connection, _TRIAL, (key, number))
         moves = list(map(_portable, reversed(_rows(connection, _MOVES, (key, number)))))
         path = home.trial_rows(experiment_id, number)
-        for folder in (path.parent.parent, path.parent):
-            _make(folder, sync=sync)
-        _write(path, {**_portable(row), "moves": moves}, sync=sync)
+        content = json.dumps({**_portable(row), "moves": moves}).encode()
+        try:
+            wire.write_atomically(str(path), content, sync=False)
+        except FileNotFoundError:  # the first time
+            for folder in (path.parent.parent, path.parent):
+                _make(folder)
+            wire.write_atomically(str(path), content, sync=False)
+
+
+def sync_trial(home: Home, experiment_id: str, number: int) -> None:
+    """Write the copy of a trial's rows to the disk itself."""
+    with suppress(OSError):  # as above
+        _sync(home.trial_rows(experiment_id, number), above=2)
 
 
 def read(path: Path) -> Row | None:
@@ -69,10 +81,13 @@ def read(path: Path) -> Row | None:
     return None
 
 
-def _write_experiment(connection: sqlite3.Connection, home: Home, key: int, *, sync: bool) -> None:
+def _write_experiment(connection: sqlite3.Connection, home: Home, key: int) -> Path:
     (row,) = _rows(connection, _OF_EXPERIMENT, (key,))
     del row["key"]
-    _write(home.experiment_rows(row["id"]), row, sync=sync)
+    path = home.experiment_rows(row["id"])
+    if path.parent.is_dir():
+        wire.write_atomically(str(path), json.dumps(row).encode(), sync=False)
+    return path
 
 
 def _rows(connection: sqlite3.Connection, query: str, values: tuple[int, ...]) -> list[Row]:
@@ -85,19 +100,16 @@ def _portable(row: Row) -> Row:
     return {name: value for name, value in row.items() if name not in _OF_THIS_STORE}
 
 
-def _make(folder: Path, *, sync: bool) -> None:
+def _make(folder: Path) -> None:
     """Make a folder in one that is there: that of a deleted experiment does not come back."""
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-        if sync:
-            durable.sync_path(folder.parent)
 
 
-def _write(path: Path, content: Row, *, sync: bool) -> None:
-    if path.parent.is_dir():
-        wire.write_atomically(str(path), json.dumps(content).encode(), sync=sync)
-        if sync:
-            durable.sync_path(path.parent)
+def _sync(path: Path, above: int) -> None:
+    """Write a file to the disk itself, then its folder and so many above: the first does nearly all the work."""
+    for there in (path, *list(path.parents)[: above + 1]):
+        durable.sync_path(there)
 
 
 _ORDER: Final = (TrialState.WAITING, TrialState.PREPARING, TrialState.RUNNING)

@@ -17,7 +17,7 @@ from jupyter_autotrain.core.spec import ExperimentSpec, Placement, TrialSource
 from jupyter_autotrain.store.experiments import set_spec
 from jupyter_autotrain.store.mixin import StoreMixin, check_types, key_of, plain, undamaged
 from jupyter_autotrain.store.requests import add_deliveries
-from jupyter_autotrain.store.row_files import keep_experiment, keep_trial
+from jupyter_autotrain.store.row_files import keep_experiment, keep_trial, sync_trial
 from jupyter_autotrain.store.trial_rows import (
     COLUMNS,
     check_legal,
@@ -178,8 +178,12 @@ class TrialTable(StoreMixin):
             update_trial(connection, key, number, columns_of_place(ref, where))
             insert_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
-            keep_trial(connection, self._home, key, number, sync=state is TrialState.PREPARING)
+            keep_trial(connection, self._home, key, number)
             return trial_of(connection, experiment_id, key, number)
+
+    def sync_trial(self, experiment_id: str, number: int) -> None:
+        """Have a power cut not lose what is known of a trial, before it is started."""
+        sync_trial(self._home, experiment_id, number)
 
     def annotate(
         self,

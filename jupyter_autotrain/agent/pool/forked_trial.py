@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import io
 import json
 import os
@@ -26,7 +27,7 @@ from jupyter_autotrain.agent.supervisor import supervisor, supervisor_main
 from jupyter_autotrain.agent.trial import trial_file, trial_lock
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
 
-_LOADED = (supervisor, worker_main, library_hooks)  # others load them when a trial begins
+_LOADED = (ctypes, supervisor, worker_main, library_hooks)  # others load them when a trial begins
 _STREAMS = 3
 _REQUEST_S = 10.0
 _PART_BYTES = 1 << 16

@@ -3,7 +3,9 @@
 OpenBLAS starts its threads as it is loaded. In a process that is forked it may not; in a trial it has them again.
 
 The number of threads is that of OpenBLAS: by its variables, at most as many as there are CPUs to use
-(`blas_get_cpu_number` in its `driver/others/memory.c`).
+(`blas_get_cpu_number` in its `driver/others/memory.c`). A thread without work asks for some all the time before it
+sleeps, 2^26 cycles of the CPU's clock (`blas_server.c`): tens of milliseconds, for which a short trial would take a CPU
+from others. Here it is less than one.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import gc
 import importlib.util
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.machinery import ModuleSpec
 
@@ -21,6 +24,7 @@ from jupyter_autotrain.agent.pool.import_process import ImportEffects, installed
 from jupyter_autotrain.agent.ranks import library_hooks
 
 _OWN = "OPENBLAS_NUM_THREADS"
+_SLEEPS_AFTER = "OPENBLAS_THREAD_TIMEOUT"  # read as it is loaded: the exponent of 2
 _VARIABLES = (_OWN, "GOTO_NUM_THREADS", "OMP_NUM_THREADS")
 _SETTERS = tuple(  # by how it was built; numpy and scipy each bring one of their own
     f"{prefix}openblas_set_num_threads{suffix}" for prefix in ("scipy_", "") for suffix in ("64_", "_64", "")
@@ -30,15 +34,17 @@ _SETTERS = tuple(  # by how it was built; numpy and scipy each bring one of thei
 @contextlib.contextmanager
 def none_started() -> Iterator[None]:
     """Have OpenBLAS start no threads where it is loaded meanwhile."""
-    before = os.environ.get(_OWN)
+    before = {name: os.environ.get(name) for name in (_OWN, _SLEEPS_AFTER)}
     os.environ[_OWN] = "1"
+    os.environ.setdefault(_SLEEPS_AFTER, "20")
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[_OWN]
-        else:
-            os.environ[_OWN] = before
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
 
 
 def loaded() -> list[str]:
@@ -147,6 +153,8 @@ def load(names: Sequence[str], begin: Callable[[str], object], limit_bytes: int)
     for name, value in before.items():
         if made.variables.get(name) == value:
             del made.variables[name]
+    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined] # noqa: SLF001 - no other way
+        finalizer.atexit = False  # what is shared ends with this process, not with each trial
     gc.collect()
     gc.freeze()  # else each trial's first collection would copy all of it
     return made

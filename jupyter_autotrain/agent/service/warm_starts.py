@@ -9,7 +9,7 @@ import os
 import shutil
 import socket
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,12 +68,13 @@ class WarmStarts:
         self._folder = folder
         self._is_default = is_default
 
-    def start(self, trial: TrialFile, given: Mapping[str, str]) -> bool:
+    def start(self, trial: TrialFile, given: Mapping[str, str], write: Callable[[], object] = bool) -> bool:
         """Begin a trial in a process forked from a warm one, which is started where there is none.
 
         Args:
             trial: What `trial.json` says, which lies in the trial directory.
             given: Its secrets, by the names of variables: sent to its own process alone.
+            write: Writes the trial directory, in any case, while the process is forked.
 
         Returns:
             Whether it has begun. Where it has not, it may be started as any other: its lock lets only one ever begin.
@@ -82,6 +83,7 @@ class WarmStarts:
             OSError: There is no room for its files.
         """
         if not are_for(trial, is_default=self._is_default):
+            write()
             return False
         directory = Path(trial["directory"])
         secrets = {name: given[name] for name in fields.strings(trial.get("secrets")) if name in given}
@@ -91,12 +93,20 @@ class WarmStarts:
         shared = {name: value for name, value in env.items() if name not in hidden}
         needs = {"python": choice.interpreter(trial), "imports": _imports(trial)}
         seat = self._seat(needs, shared)
+        connection = _connect(seat)
+        try:
+            write()
+        except BaseException:
+            _close(connection)
+            raise
         for _ in range(_TRIES):
-            connection = _connect(seat) or self._start_process(seat, needs, shared, _limits(trial))
+            connection = connection or self._start_process(seat, needs, shared, _limits(trial))
             if connection is None:
                 return False
             if _ask(connection, request) or starting.has_begun(directory):
                 return True
+            connection = _connect(seat)
+        _close(connection)
         return False
 
     def _seat(self, needs: Mapping[str, object], shared: Mapping[str, str]) -> Path:
@@ -164,6 +174,11 @@ def _connect(seat: Path) -> socket.socket | None:
         connection.close()
         return None
     return connection
+
+
+def _close(connection: socket.socket | None) -> None:
+    if connection is not None:
+        connection.close()
 
 
 def _ask(connection: socket.socket, request: bytes) -> bool:

@@ -8,6 +8,8 @@ import platform
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from jupyter_autotrain.agent import files, system, wire
@@ -108,10 +110,9 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         trial_directory.check_data(trial, self._context)
         plan = self.render(trial, placement)
         directory = self._context.directory(trial)
-        for name in wire.FOLDERS:
-            files.make_directories(directory / name)
-        wire.write_atomically(str(directory / wire.TRIAL_FILE), plan.files[wire.TRIAL_FILE].encode(), sync=False)
-        if self._warm_starts.start(trial_file.of_json(json.loads(plan.files[wire.TRIAL_FILE])), secrets):
+        text = plan.files[wire.TRIAL_FILE]
+        write = partial(_write_trial, directory, text.encode())
+        if self._warm_starts.start(trial_file.of_json(json.loads(text)), secrets, write):
             return
         own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
         starting.start(plan.argv, own | dict(secrets), directory)
@@ -122,3 +123,9 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
 
     def close(self) -> None:
         """Do nothing, because nothing is held."""
+
+
+def _write_trial(directory: Path, text: bytes) -> None:
+    for name in wire.FOLDERS:
+        files.make_directories(directory / name)
+    wire.write_atomically(str(directory / wire.TRIAL_FILE), text, sync=False)

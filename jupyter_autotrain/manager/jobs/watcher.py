@@ -84,6 +84,7 @@ class JobWatcher:
             wanted = trial if move is None else move.bring_home(trial, partial(self._note_progress, trial.job_id))
             if wanted is None:
                 return
+            self._context.store.sync_trial(trial.experiment_id, trial.number)
             ref = self.backend.submit(wanted, placement, secrets)
             self.watch(trial, ref, offset)  # before anyone can know of the job and cancel it
             self._emit(Submitted(trial.job_id, ref))
@@ -186,16 +187,18 @@ class JobWatcher:
     def _remove_job(self, job: WatchedJob, seen: JobUpdate) -> None:
         with self._changed:
             del self._jobs[job.job_id]
-        self._calls.submit(self._emit_final, job, seen)
+        if self.backend.capabilities.shares_home:
+            self._emit(seen)
+        else:
+            self._calls.submit(self._emit_final, job, seen)
 
     def _emit_final(self, job: WatchedJob, seen: JobUpdate) -> None:
         """Bring the results of an ended job home, then report its end."""
-        if not self.backend.capabilities.shares_home:
-            self._note_progress(job.job_id, "has ended; its results are being brought here")
-            directory = self._directory(job.trial)
-            limit_bytes = None if job.trial.client else job.trial.fetch_limit_bytes
-            notes = fetch_results(self.backend, job.ref, directory, seen.status, limit_bytes)
-            seen.frames.notes.extend((self._clocks.now_s(), level, text, 1) for level, text in notes)
+        self._note_progress(job.job_id, "has ended; its results are being brought here")
+        directory = self._directory(job.trial)
+        limit_bytes = None if job.trial.client else job.trial.fetch_limit_bytes
+        notes = fetch_results(self.backend, job.ref, directory, seen.status, limit_bytes)
+        seen.frames.notes.extend((self._clocks.now_s(), level, text, 1) for level, text in notes)
         self._emit(seen)
 
     def _directory(self, trial: TrialSpec) -> Path:
