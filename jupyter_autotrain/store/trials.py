@@ -172,10 +172,10 @@ class TrialTable(StoreMixin):
             check_legal(trial, state)
             begins = trial.state.is_final
             attempt = attempt if attempt is not None else trial.attempt + begins
-            update_trial(connection, key, number, columns_of_state(state, at_s or now_s, begins=begins))
-            update_trial(connection, key, number, {"state": state, "reason": reason, "attempt": attempt})
             where = None if state is TrialState.WAITING else placement
-            update_trial(connection, key, number, columns_of_place(ref, where))
+            columns = {"state": state, "reason": reason, "attempt": attempt}
+            columns.update(columns_of_state(state, at_s or now_s, begins=begins), **columns_of_place(ref, where))
+            update_trial(connection, key, number, columns)
             insert_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
             keep_trial(connection, self._home, key, number)

@@ -131,6 +131,17 @@ def test_what_an_import_prints_and_sets_is_in_each_trial_as_if_it_was_made_there
     assert said(backend, home, cell, 3, python=python, env=given) == cold == "welcome\nyes None\n"
 
 
+def test_what_an_import_has_made_for_all_does_not_end_with_each_trial(
+    backend: LocalBackend, home: Home, venv: Path
+) -> None:
+    shared = "import weakref\nclass Shared: pass\nshared = Shared()\nweakref.finalize(shared, print, 'shared')"
+    python = install(venv, held=shared)
+    cell = "import held, weakref\nown = held.Shared()\nweakref.finalize(own, print, 'own')"
+    said(backend, home, cell, 1, python=python)
+    assert "held" in await_imports(home, "held").imports
+    assert said(backend, home, cell, 2, python=python) == "own\n"
+
+
 NUMBERS = """
 import json, os, random
 import numpy as np

@@ -13,10 +13,11 @@ from jupyter_autotrain.agent.system import cgroup_setup, processes
 from jupyter_autotrain.agent.system.cgroups import CgroupLimits, ControlGroups
 
 MOST_PROCESSES = 4096
+_ENTER = 'for group; do echo 0 > "$group/cgroup.procs" || exit 1; done'
 
 
 class ResourceLimits:
-    """The limits of one trial. Make them early, and `settle` them before use: the time between costs nothing.
+    """The limits of one trial. Make them early, and `settle` them late: the time between costs nothing.
 
     Args:
         trial: `TrialSpec` as JSON. The option `max_processes` bounds processes and threads together. Trials whose
@@ -38,7 +39,10 @@ class ResourceLimits:
         self.peak_bytes = 0
 
     def settle(self) -> None:
-        """Wait until it is known whether processes can join the groups; do without them where they cannot."""
+        """Wait until it is known whether processes can join the groups; do without them where they cannot.
+
+        Before it no child may be reaped.
+        """
         if self._joining and os.waitpid(self._joining, 0)[1] != 0:
             self.cgroups.remove()
             self.cgroups = ControlGroups(1, {})
@@ -74,8 +78,8 @@ class ResourceLimits:
 
     def apply(self) -> None:
         """Put the calling process, soon the worker, under the limits."""
-        self.cgroups.join()
-        if self.cpus is not None and "cpu" not in self.cgroups.limited:
+        has_joined = self.cgroups.join()
+        if self.cpus is not None and not (has_joined and "cpu" in self.cgroups.limited):
             system.pin_to_cpus(self._pinned())
 
     def exceeded(self, members: set[int]) -> bool:
@@ -91,14 +95,18 @@ def _begin_to_join(groups: ControlGroups) -> int:
     """Try to join with a child, and return its pid.
 
     The try is needed since systemd may let us make a group and yet not move a process into it. The first process that
-    joins waits for the kernel, 15 ms on a usual machine; those that follow do not.
+    joins waits for the kernel, 15 ms on a usual machine; those that follow do not. A shell, because a copy of this
+    process costs as much as its memory is large, which may hold PyTorch.
     """
     if not groups.folders:
         return 0
-    pid = os.fork()
-    if pid == 0:
-        os._exit(0 if groups.join() else 1)
-    return pid
+    try:
+        return os.posix_spawn("/bin/sh", ["sh", "-c", f"exec 2>/dev/null; {_ENTER}", "sh", *groups.paths()], {})
+    except OSError:  # there is none
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0 if groups.join() else 1)
+        return pid
 
 
 def describe() -> str:
@@ -108,8 +116,7 @@ def describe() -> str:
     cgroup_setup.remove_stale()
     groups = cgroup_setup.create(CgroupLimits(1 << 30, 1.0, MOST_PROCESSES))
     try:
-        enter = 'for group; do echo 0 > "$group/cgroup.procs" || exit 1; done'
-        tried = subprocess.run(["sh", "-c", enter, "sh", *groups.paths()], stderr=subprocess.DEVNULL, check=False)
+        tried = subprocess.run(["sh", "-c", _ENTER, "sh", *groups.paths()], stderr=subprocess.DEVNULL, check=False)
         if tried.returncode == 0 and {"memory", "cpu"} <= groups.limited:
             return f"CPU and memory limits are kept by cgroup v{groups.version}"
         if not system.CAN_PIN:

@@ -28,6 +28,10 @@ class StatusFile:
         self._content = dict(content)
         self._missing_since_s: float | None = None
 
+    def add(self, changes: Mapping[str, object]) -> None:
+        """Keep changes for the next write."""
+        self._content.update(changes)
+
     def write(self, changes: Mapping[str, object] | None = None, *, timeout_s: float = 0.0) -> None:
         """Change the file. With a timeout, do so durably: a full disk is waited out that long.
 

@@ -84,13 +84,13 @@ class Supervisor:
         Args:
             become: Makes a new process a worker; None: by starting its interpreter.
         """
-        self.limits.settle()
-        folders = self.limits.cgroups.paths()
-        trial_lock.write_owner(self.lock, self.me, folders)
-        with contextlib.suppress(OSError):  # a full disk now may be empty enough at the end
-            self.status.write({"limits": self.limits.text(), "groups": folders})
-        if not self._is_cancelled() and self._meet():
+        trial_lock.write_owner(self.lock, self.me, self.limits.cgroups.paths())
+        has_started = not self._is_cancelled() and self._meet()
+        if has_started:
             self._start(become or execute)
+        self.limits.settle()  # only now: the kernel may take as long as the worker to come up
+        self.status.add({"limits": self.limits.text(), "groups": self.limits.cgroups.paths()})
+        if has_started:
             if environments.is_made(self.trial):
                 self._write_status({"reason": environments.MAKING, **self.ranks.to_json()})
             else:
@@ -103,6 +103,7 @@ class Supervisor:
         """Meet the other nodes of a trial on several; return False where the trial ends before they have come."""
         if self.part is None:
             return True
+        self.limits.settle()
         tell_s = time.monotonic() + _MEETS_S
         self.part.advance()
         while not self.part.endpoints:

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from jupyter_autotrain.agent.supervisor.resource_limits import ResourceLimits
 from jupyter_autotrain.agent.system import cgroup_setup, cgroups
-from jupyter_autotrain.agent.system.cgroups import CgroupLimits
+from jupyter_autotrain.agent.system.cgroups import CgroupLimits, ControlGroups
 
 
 def test_version_2_makes_the_group_beside_ours_as_systemd_lets_a_user_do(tmp_path: Path) -> None:
@@ -75,3 +78,19 @@ def test_kills_for_memory_are_counted_in_both_versions(tmp_path: Path) -> None:
     (tmp_path / "memory.events").write_text("low 0\nmax 12\noom 1\noom_kill 2\noom_group_kill 1\n")
     assert cgroups.ControlGroups(1, {"memory": str(tmp_path)}).oom_kills() == 3
     assert cgroups.ControlGroups(2, {"memory": str(tmp_path)}).oom_kills() == 2
+
+
+@pytest.mark.parametrize("can_join", [True, False])
+def test_groups_that_processes_may_not_join_are_done_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can_join: bool
+) -> None:
+    group = tmp_path / "pids"
+    members = group / "cgroup.procs"
+    group.mkdir()
+    members.touch() if can_join else members.mkdir()
+    monkeypatch.setattr(cgroup_setup, "create", lambda _limits: ControlGroups(1, {"pids": str(group)}))
+    limits = ResourceLimits({})
+    limits.settle()
+    assert limits.cgroups.paths() == ([str(group)] if can_join else [])
+    if can_join:
+        assert members.read_text().strip() == "0"
