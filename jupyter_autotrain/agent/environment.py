@@ -86,7 +86,11 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
     exact = frozenset(patterns)
     loose = [pattern for pattern in patterns if "*" in pattern]
-    return sorted(name for name in environ if name in exact or any(_matches(name, pattern) for pattern in loose))
+
+    def is_listed(name: str) -> bool:
+        return name in exact or any(_matches(name, pattern) for pattern in loose)
+
+    return sorted(filter(is_listed, environ))
 
 
 def _matches(name: str, pattern: str) -> bool:
