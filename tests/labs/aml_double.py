@@ -21,7 +21,7 @@ import jsonschema  # type: ignore[import-untyped] # has no stubs
 
 from jupyter_autotrain.agent import wire
 from tests.labs.service_double import Answer, Asked, RefusalError, Route, ServiceDouble
-from tests.labs.service_jobs import Job, JobRunner
+from tests.labs.service_jobs import Job, JobRunner, new_address
 
 TENANT = "72f988bf-0000-4000-8000-000000000000"
 CLIENT = "autotrain-tests"
@@ -53,6 +53,10 @@ _OUTPUT = _strict(
     ("jobOutputType",), jobOutputType={"const": "uri_folder"}, mode={"enum": ["ReadWriteMount", "Upload", "Direct"]},
     uri=_TEXT, assetName=_TEXT, description=_TEXT,
 )  # fmt: skip
+_DISTRIBUTION = _strict(
+    ("distributionType",), distributionType={"const": "PyTorch"},
+    processCountPerInstance={"type": "integer", "minimum": 1},
+)  # fmt: skip
 _JOB = _strict(
     ("jobType", "command", "environmentId"),
     jobType={"const": "Command"}, command={**_TEXT, "minLength": 1}, environmentId=_TEXT, codeId=_TEXT, computeId=_TEXT,
@@ -63,7 +67,7 @@ _JOB = _strict(
         instanceCount={"type": "integer", "minimum": 1}, instanceType=_TEXT,
         shmSize={**_TEXT, "pattern": r"^\d+[bkmg]$"}, dockerArgs=_TEXT, properties={"type": "object"},
     ),
-    limits={"type": "object"}, distribution={"type": "object"}, identity={"type": "object"},
+    limits={"type": "object"}, distribution=_DISTRIBUTION, identity={"type": "object"},
     queueSettings={"type": "object"},
 )  # fmt: skip
 _BODIES = {
@@ -138,7 +142,7 @@ class AmlDouble(ServiceDouble):
         yield "GET", f"{_SCOPE}/jobs", self._list
         yield "POST", f"{_SCOPE}/jobs/([^/]+)/cancel", self._cancel
         yield "GET", f"/history/v1.0{_SCOPE}/runs/([^/]+)/details", self._details
-        yield "GET", f"/{_LOGS}/ExperimentRun/dcid.([^/]+)/user_logs/std_log.txt", self._log
+        yield "GET", rf"/{_LOGS}/ExperimentRun/dcid.([^/]+)/user_logs/std_log\D*(\d*).txt", self._log
         yield "GET", f"/{_CONTAINER}", self._names
         for method in ("GET", "PUT", "DELETE"):
             yield method, f"/{_CONTAINER}/(.+)", self._blob
@@ -243,7 +247,7 @@ class AmlDouble(ServiceDouble):
             command = command.replace(f"${{{{outputs.{output}}}}}", str(folder))
         if "${{" in command:
             raise RefusalError(400, "The command names an output that the job does not have.")
-        if not self.runner.start(name, command, job.get("environmentVariables", {})):
+        if not self.runner.start(name, command, job.get("environmentVariables", {}), workers=_workers(job)):
             return Answer(self._row(name))  # a job that is there is updated, and not started again
         return Answer(self._row(name), 201)
 
@@ -280,15 +284,18 @@ class AmlDouble(ServiceDouble):
     def _details(self, asked: Asked) -> Answer:
         job = self._known(asked)
         (name,) = asked.parts
-        log = f"{self.address}/{_LOGS}/ExperimentRun/dcid.{name}/user_logs/std_log.txt?sig={self._log_signature}"
-        found: dict[str, object] = {"runId": name, "logFiles": {"user_logs/std_log.txt": log} if job.process else {}}
+        logs = {}
+        for worker in range(len(job.workers)):
+            file = f"user_logs/std_log_process_{worker}.txt" if len(job.workers) > 1 else "user_logs/std_log.txt"
+            logs[file] = f"{self.address}/{_LOGS}/ExperimentRun/dcid.{name}/{file}?sig={self._log_signature}"
+        found: dict[str, object] = {"runId": name, "logFiles": logs}
         if job.state == "FAILED":
             told = "Execution failed. User process 'python3' exited with status code 1."
             found["error"] = {"error": {"code": "UserError", "message": told}}
         return Answer(found)
 
     def _log(self, asked: Asked) -> Answer:
-        data = (self._known(asked).folder / "log").read_bytes()
+        data = self._known(asked).log_file(int(asked.parts[1] or 0)).read_bytes()
         begin = int(asked.headers.get("x-ms-range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
         if begin and begin >= len(data):
             raise RefusalError(416, "The range specified is invalid for the current size of the resource.")
@@ -333,3 +340,15 @@ class AmlDouble(ServiceDouble):
         while folder != self._storage and not any(folder.iterdir()):
             folder.rmdir()
             folder = folder.parent
+
+
+def _workers(job: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the variables of the processes of a job: of PyTorch's distribution, each knows all about the others."""
+    count = job.get("resources", {}).get("instanceCount", 1)
+    distribution = job.get("distribution")
+    if distribution is None:
+        return [{}] * count
+    if distribution.get("processCountPerInstance", 1) != 1:
+        raise RefusalError(400, "The double starts one process on each node.")
+    shared = {"MASTER_ADDR": new_address(), "MASTER_PORT": "6105", "WORLD_SIZE": str(count), "LOCAL_RANK": "0"}
+    return [{**shared, "RANK": str(node), "NODE_RANK": str(node)} for node in range(count)]

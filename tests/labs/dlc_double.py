@@ -14,13 +14,14 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import jsonschema  # type: ignore[import-untyped] # has no stubs
 
 from tests.labs.kubernetes.server.certificates import Authority
 from tests.labs.service_double import Answer, Asked, RefusalError, Route, ServiceDouble
-from tests.labs.service_jobs import JobRunner
+from tests.labs.service_jobs import JobRunner, new_address
 
 KEY_ID = "LTAI5tDouble0123456789"
 KEY = "double-access-key-secret"
@@ -187,11 +188,21 @@ class DlcDouble(ServiceDouble):
         faults = [error.message for error in jsonschema.Draft7Validator(_JOB).iter_errors(job)]
         if faults:
             raise RefusalError(400, f"InvalidParameter: {'; '.join(faults)}")
+        self._check_workers(job)
         job_id = f"dlc{uuid.uuid4().hex[:12]}"
         self.asked_jobs[job_id] = {**job, "GmtCreateTime": time.time()}
         if not self.holds:
-            self.runner.start(job_id, job["UserCommand"], job.get("Envs", {}))
+            self.runner.start(job_id, job["UserCommand"], job.get("Envs", {}), workers=_workers(job))
         return Answer({"JobId": job_id, "RequestId": uuid.uuid4().hex})
+
+    def _check_workers(self, job: dict[str, Any]) -> None:
+        kinds = [spec["Type"] for spec in job["JobSpecs"]]
+        if len(set(kinds)) < len(kinds):
+            raise RefusalError(400, f"InvalidParameter: {kinds} has a type twice")
+        if job["JobType"] == "PyTorchJob" and not set(kinds) <= {"Master", "Worker"}:
+            raise RefusalError(400, f"InvalidParameter: {kinds} are no types of a PyTorchJob")
+        if any(spec["Type"] == "Master" and spec["PodCount"] != 1 for spec in job["JobSpecs"]):
+            raise RefusalError(400, "InvalidParameter: a PyTorchJob has one Master")
 
     def _list(self, asked: Asked) -> Answer:
         if unknown := set(asked.query) - _LIST:
@@ -231,3 +242,12 @@ class DlcDouble(ServiceDouble):
         wanted = asked.query.get("InstanceTypes")
         found = [row for row in rows if wanted in {None, row["InstanceType"]}]
         return Answer({"EcsSpecs": found, "TotalCount": len(found), "RequestId": uuid.uuid4().hex})
+
+
+def _workers(job: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the variables of the workers of a job, that of the master first."""
+    count = sum(spec["PodCount"] for spec in job["JobSpecs"])
+    if job["JobType"] != "PyTorchJob":
+        return [{}] * count
+    shared = {"MASTER_ADDR": new_address(), "MASTER_PORT": "23456", "WORLD_SIZE": str(count)}
+    return [{**shared, "RANK": str(rank)} for rank in range(count)]

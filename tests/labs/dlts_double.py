@@ -1,19 +1,24 @@
 """A double of the dashboard of DLTS (DLWorkspace) with its REST interface behind it, and of one cluster.
 
-It refuses fields that the interface does not describe. Its jobs are processes here, so images are names alone.
+It refuses fields that the interface does not describe. Its jobs are processes here, so images are names alone. The
+command of a distributed job runs beside its workers, which it reaches by SSH: here by a program of that name.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped] # has no stubs
 
 from tests.labs.service_double import Answer, Asked, RefusalError, Route, ServiceDouble
-from tests.labs.service_jobs import JobRunner
+from tests.labs.service_jobs import JobRunner, new_address
 
 EMAIL = "ada@example.org"
 KEY = "0123456789abcdef0123456789abcdef"
@@ -55,6 +60,16 @@ _JOB = {
     "additionalProperties": False,
 }
 _JOBS = "/api/clusters/([^/]+)/jobs"
+_SSH = """#!/bin/sh
+how=$1; host=$2; shift 2
+address=$(sed -n "s/^$host //p" "$0-hosts")
+[ -n "$address" ] || { echo "ssh: Could not resolve hostname $host" >&2; exit 255; }
+case $how in
+-G) echo "host $host"; echo "hostname $address"; echo "port 22" ;;
+-n) echo $$ >"$0-$host"; exec env DLTS_ROLE_NAME=worker DLTS_ROLE_IDX=${host#worker-} sh -c "$*" </dev/null ;;
+*) echo "ssh: unknown option $how" >&2; exit 255 ;;
+esac
+"""
 
 
 @dataclass(slots=True)
@@ -137,10 +152,41 @@ class DltsDouble(ServiceDouble):
         job_id = job.get("jobId") or str(uuid.uuid4())
         if job_id in self.rows:
             return Answer({"error": "Cannot create job!Cannot schedule job. Cannot add job into database."})
+        is_distributed = job.get("jobtrainingtype") == "PSDistJob"
+        if is_distributed and (job.get("numps"), job.get("numpsworker", 0) > 0) != (1, True):
+            return Answer({"error": "ERROR: Invalid numpsworker value"})
         self.rows[job_id] = _Row(job, detail=[{"message": "waiting for available resource."}])
         if not self.holds:
-            self.runner.start(job_id, job["cmd"], {})
+            environ = self._hosts(job_id, job["numpsworker"]) if is_distributed else {}
+            self.runner.start(job_id, job["cmd"], environ)
         return Answer({"jobId": job_id})
+
+    def _hosts(self, job_id: str, workers: int) -> dict[str, str]:
+        """Make the workers of a distributed job; return the variables of the process that has its command."""
+        ssh = self._ssh(job_id)
+        ssh.parent.mkdir(parents=True)
+        ssh.write_text(_SSH)
+        ssh.chmod(0o700)
+        lines = [f"worker-{number} {new_address()}\n" for number in range(workers)]
+        Path(f"{ssh}-hosts").write_text("".join(lines))
+        return {"PATH": f"{ssh.parent}:{os.environ['PATH']}", "DLTS_ROLE_NAME": "ps", "DLTS_ROLE_IDX": "0"}
+
+    def _ssh(self, job_id: str) -> Path:
+        return self.runner.folder / f"ssh-{job_id}" / "ssh"
+
+    def kill_worker(self, job_id: str, number: int, code: int = signal.SIGKILL) -> None:
+        """Kill a worker of a distributed job; one that has ended is passed over."""
+        pid = int(Path(f"{self._ssh(job_id)}-worker-{number}").read_text())
+        with contextlib.suppress(OSError):
+            if str(self.rows[job_id].asked["jobName"]) in Path(f"/proc/{pid}/cmdline").read_text():
+                os.kill(pid, code)
+
+    def close(self) -> None:
+        """End the server, its jobs, and the workers of those that are distributed."""
+        for job_id in self.runner.jobs:
+            for number in range(len(list(self._ssh(job_id).parent.glob("ssh-worker-*")))):
+                self.kill_worker(job_id, number)
+        super().close()
 
     def _row(self, job_id: str) -> dict[str, object]:
         row = self.rows[job_id]

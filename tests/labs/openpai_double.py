@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped] # has no stubs
 
+from jupyter_autotrain.agent.system.ports import find_free
 from tests.labs.service_double import Answer, Asked, RefusalError, Route, ServiceDouble
-from tests.labs.service_jobs import Job, JobRunner
+from tests.labs.service_jobs import Job, JobRunner, new_address
 
 USER = "ada"
 TOKEN = "openpai-token-0123456789"
@@ -38,7 +40,13 @@ _TASK = {
         },
         "resourcePerInstance": {
             "type": "object",
-            "properties": {"cpu": {"type": "integer"}, "memoryMB": {"type": "integer"}, "gpu": {"type": "integer"}},
+            "properties": {
+                "cpu": {"type": "integer"}, "memoryMB": {"type": "integer"}, "gpu": {"type": "integer"},
+                "ports": {
+                    "type": "object", "patternProperties": {"^[a-zA-Z_][a-zA-Z0-9_]*$": {"type": "integer"}},
+                    "minProperties": 1, "additionalProperties": False,
+                },
+            },
             "required": ["cpu", "memoryMB", "gpu"],
             "additionalProperties": False,
         },
@@ -104,7 +112,7 @@ class OpenpaiDouble(ServiceDouble):
         yield "GET", f"{_API}/jobs", self._list
         yield "GET", _JOB, self._details
         yield "PUT", f"{_JOB}/executionType", self._execute
-        logs = "/attempts/0/taskRoles/([^/]+)/taskIndex/0/attempts/0/logs"
+        logs = r"/attempts/0/taskRoles/([^/]+)/taskIndex/(\d+)/attempts/0/logs"
         yield "GET", _JOB + logs, self._logs
         yield "GET", "/log-manager/node/api/v1/logs/user-([^/]+)", self._log
 
@@ -123,12 +131,15 @@ class OpenpaiDouble(ServiceDouble):
         if faults:
             raise RefusalError(400, "; ".join(faults))
         images = {one["name"] for one in job["prerequisites"]}
-        (task,) = job["taskRoles"].values()
+        ((role, task),) = job["taskRoles"].items()
         if task["dockerImage"] not in images:
             raise RefusalError(400, f"no prerequisite {task['dockerImage']}")
         if (wanted := job["defaults"]["virtualCluster"]) != "default":
             raise RefusalError(400, f"no virtual cluster {wanted}")
-        if not self.runner.start(job["name"], "\n".join(task["commands"]), {}):
+        ends = task.get("completion", {})
+        if (ends.get("minFailedInstances"), ends.get("minSucceededInstances")) != (1, task.get("instances", 1)):
+            raise RefusalError(400, "the double runs jobs whose tasks end together, and no others")
+        if not self.runner.start(job["name"], "\n".join(task["commands"]), {}, workers=_workers(role, task)):
             raise RefusalError(409, f"Job {USER}~{job['name']} already exists.")
         return Answer({"status": 202, "message": "Update job successfully."}, 202)
 
@@ -147,7 +158,8 @@ class OpenpaiDouble(ServiceDouble):
 
     def _details(self, asked: Asked) -> Answer:
         job = self._found(asked)
-        code = job.process.poll() if job.process is not None else None
+        codes = [worker.poll() for worker in job.workers]
+        code = next(filter(None, codes), codes[0] if codes else None)
         status = {
             "username": USER,
             "state": job.state,
@@ -165,20 +177,33 @@ class OpenpaiDouble(ServiceDouble):
 
     def _logs(self, asked: Asked) -> Answer:
         job = self._found(asked)
-        if asked.parts[2] != "trial" or job.process is None:
+        role, index = asked.parts[2], int(asked.parts[3])
+        if role != "trial" or index >= len(job.workers):
             raise RefusalError(404, "Log of task is not found.")
         tail = "&tail-mode=true" if asked.query.get("tail-mode") == "true" else ""
-        names = ["all", "all.1"] if len(job.log) > self.kept_bytes // 2 else ["all"]
+        names = ["all", "all.1"] if job.log_file(index).stat().st_size > self.kept_bytes // 2 else ["all"]
         prefix = "/log-manager/node/api/v1/logs/user-"
-        rows = [{"name": name, "uri": f"{prefix}{name}?job={asked.parts[1]}&token=t{tail}"} for name in names]
+        query = f"job={asked.parts[1]}&task={index}&token=t{tail}"
+        rows = [{"name": name, "uri": f"{prefix}{name}?{query}"} for name in names]
         return Answer({"locations": rows})
 
     def _log(self, asked: Asked) -> Answer:
         half = self.kept_bytes // 2
-        data = (self.runner.jobs[asked.query["job"]].folder / "log").read_bytes()
+        data = self.runner.jobs[asked.query["job"]].log_file(int(asked.query["task"])).read_bytes()
         files = [data[begin : begin + half] for begin in range(0, len(data) or 1, half)]
         found = files[-1] if asked.parts[0] == "all" else files[-2]
         if asked.query.get("tail-mode") == "true":
             found = found[-(16 << 10) :]
         blocks = [found[begin : begin + _BLOCK] + b"\n" for begin in range(0, len(found), _BLOCK)]
         return Answer(b"".join(blocks))
+
+
+def _workers(role: str, task: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the variables of the tasks of a role: each knows the hosts of all, and the ports that they got."""
+    addresses = [new_address() for _ in range(task.get("instances", 1))]
+    shared = {f"PAI_HOST_IP_{role}_{index}": address for index, address in enumerate(addresses)}
+    for label, count in task["resourcePerInstance"].get("ports", {}).items():
+        for index, address in enumerate(addresses):
+            ports = find_free(count, address)
+            shared[f"PAI_PORT_LIST_{role}_{index}_{label}"] = ",".join(map(str, ports))
+    return [{**shared, "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX": str(index)} for index in range(len(addresses))]

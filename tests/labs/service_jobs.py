@@ -1,50 +1,78 @@
-"""The machine behind the doubles of services: their jobs are processes here, each in a folder, with one log."""
+"""The machine behind the doubles of services: their jobs are processes here, each in a folder, each with a log."""
 
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 
 @dataclass(slots=True)
 class Job:
-    """A job: a process and what it prints.
+    """A job: a process for each of its workers, and what they print.
 
     Attributes:
         folder: Where it runs.
-        process: The process; None before it begins.
+        workers: The processes; none before it begins.
         is_stopped: Whether it was asked to end.
     """
 
     folder: Path
-    process: subprocess.Popen[bytes] | None = None
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     is_stopped: bool = False
+
+    @property
+    def process(self) -> subprocess.Popen[bytes] | None:
+        """The process of its first worker; None before it begins."""
+        return self.workers[0] if self.workers else None
 
     @property
     def state(self) -> str:
         """`WAITING`, `RUNNING`, `STOPPED`, `SUCCEEDED` or `FAILED`."""
-        if self.process is None:
+        if not self.workers:
             return "STOPPED" if self.is_stopped else "WAITING"
-        code = self.process.poll()
-        if code is None:
+        codes = [worker.poll() for worker in self.workers]
+        if None in codes:
+            if any(codes):  # one has failed: services end the others then
+                self.terminate()
             return "RUNNING"
         if self.is_stopped:
             return "STOPPED"
-        return "SUCCEEDED" if code == 0 else "FAILED"
+        return "FAILED" if any(codes) else "SUCCEEDED"
+
+    def terminate(self) -> None:
+        """Tell all workers to end."""
+        for worker in self.workers:
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Kill all workers."""
+        for worker in self.workers:
+            worker.kill()
+            worker.wait()
 
     @property
     def log(self) -> str:
-        """All that it has printed."""
+        """All that its first worker has printed."""
+        return self.log_of(0)
+
+    def log_of(self, worker: int) -> str:
+        """Return all that a worker has printed."""
         try:
-            return (self.folder / "log").read_text(encoding="utf-8", errors="replace")
+            return self.log_file(worker).read_text(encoding="utf-8", errors="replace")
         except FileNotFoundError:
             return ""
+
+    def log_file(self, worker: int) -> Path:
+        """Return where a worker's log lies."""
+        return self.folder / (f"log-{worker}" if worker else "log")
 
 
 class JobRunner:
@@ -55,47 +83,59 @@ class JobRunner:
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
         self._lock = threading.Lock()
         self.jobs: dict[str, Job] = {}
         self.started: list[str] = []
 
-    def start(self, name: str, command: str, environ: Mapping[str, str], files: Mapping[str, bytes] = {}) -> bool:
-        """Start a shell command under a name; return False where there is a job of that name."""
+    def start(
+        self, name: str, command: str, environ: Mapping[str, str], files: Mapping[str, bytes] = {},
+        workers: Sequence[Mapping[str, str]] = ({},),
+    ) -> bool:  # fmt: skip
+        """Start a shell command under a name, once for each worker; return False where there is a job of that name.
+
+        Args:
+            name: Of the job.
+            command: The command.
+            environ: The variables of all workers.
+            files: By their names in the folder where it runs.
+            workers: The variables of each.
+        """
         with self._lock:
             if name in self.jobs:
                 return False
-            job = self.jobs[name] = Job(self._folder / name)
+            job = self.jobs[name] = Job(self.folder / name)
         job.folder.mkdir(parents=True)
         for path, content in files.items():
             (job.folder / path).write_bytes(content)
         self.started.append(name)
-        own = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._folder)}
-        with (job.folder / "log").open("wb") as log:
-            job.process = subprocess.Popen(
-                ["sh", "-c", command], cwd=job.folder, env={**own, **environ}, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True,
-            )  # fmt: skip
+        own = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self.folder), **environ}
+        for number, variables in enumerate(workers):
+            with job.log_file(number).open("wb") as log:
+                worker = subprocess.Popen(
+                    ["sh", "-c", command], cwd=job.folder, env={**own, **variables}, stdin=subprocess.DEVNULL,
+                    stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                )  # fmt: skip
+            job.workers.append(worker)
         return True
 
     def stop(self, name: str) -> None:
         """Tell a job to end."""
         job = self.jobs[name]
         job.is_stopped = True
-        if job.process is not None and job.process.poll() is None:
-            os.killpg(job.process.pid, signal.SIGTERM)
+        job.terminate()
 
     def lose(self, name: str) -> None:
         """Have a job be gone, as with its node."""
-        job = self.jobs.pop(name)
-        if job.process is not None:
-            job.process.kill()
-            job.process.wait()
+        self.jobs.pop(name).kill()
 
     def close(self) -> None:
         """End all jobs, and remove their folders."""
         for job in self.jobs.values():
-            if job.process is not None:
-                job.process.kill()
-                job.process.wait()
-        shutil.rmtree(self._folder, ignore_errors=True)
+            job.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def new_address() -> str:
+    """Return an address of this machine that nobody else has, as another host has its own."""
+    return "127.{}.{}.{}".format(*(1 + secrets.randbelow(254) for _ in range(3)))

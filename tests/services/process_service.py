@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -16,7 +17,7 @@ from jupyter_autotrain.agent.pods import service_job
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.package import TrialPackage, answered
-from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState
+from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
 from jupyter_autotrain.core.backend import BackendContext, JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -24,7 +25,7 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
-from tests.labs.service_jobs import JobRunner
+from tests.labs.service_jobs import JobRunner, new_address
 
 _STATES = {
     "WAITING": TrialState.PREPARING, "RUNNING": TrialState.RUNNING, "STOPPED": TrialState.CANCELLED,
@@ -44,7 +45,8 @@ class ProcessService:
         log_fault: What happens to logs: `""`, `cut` (the beginning is gone while the job runs), `doubled`, `reordered`.
     """
 
-    capabilities = Capabilities(multi_worker=True, limits_memory=True, secrets=True)
+    capabilities = Capabilities(multi_node=True, multi_worker=True, limits_memory=True, secrets=True, queues=True)
+    node_variables = MappingProxyType({"rank": "NODE", "first_address": "FIRST"})
     pause_s = 0.05
     settle_s = 0.3
     keeps_whole_log = True
@@ -62,17 +64,21 @@ class ProcessService:
         return Inventory((Node("here"),), limits="by the supervisor")
 
     def _command(self, package: TrialPackage) -> str:
-        return f"exec {sys.executable} -I -S -u {agent_archive.NAME} {self._folder(package.name)}"
+        node = "-$NODE" if package.nodes > 1 else ""
+        return f"exec {sys.executable} -I -S -u {agent_archive.NAME} {self._folder(package.name)}{node}"
 
     def _folder(self, name: str) -> Path:
-        return self.runner._folder / f"run-{name}"
+        return self.runner.folder / f"run-{name}"
 
     def render(self, package: TrialPackage, placement: Placement) -> Submission:
         return Submission(("sh", "-c", self._command(package)), dict(package.variables))
 
     def submit(self, package: TrialPackage, placement: Placement, secrets: Mapping[str, str]) -> None:
         self._answer()
-        self.runner.start(package.name, self._command(package), package.variables, package.with_secrets(secrets))
+        first = new_address()
+        workers = [{"FIRST": first, "NODE": str(node)} for node in range(package.nodes)]
+        files = package.with_secrets(secrets)
+        self.runner.start(package.name, self._command(package), package.variables, files, workers)
         if self.loses_answers:
             raise AnswerLostError("The answer was lost.")
 
@@ -89,10 +95,10 @@ class ProcessService:
                 found[name] = ServiceState(_STATES[self.runner.jobs[name].state])
         return found
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:
         self._answer()
         job = self.runner.jobs[str(ref.data["name"])]
-        text = job.log
+        text = job.log_of(node)
         found = text[: text.rfind("\n") + 1].splitlines() if job.state == "RUNNING" else text.splitlines()
         if self.log_fault == "cut" and not state.state.is_final:
             found = found[-3:]
@@ -102,12 +108,12 @@ class ProcessService:
             found = random.Random(len(found)).sample(found, len(found))
         return "\n".join(found if lines is None else found[-lines:])
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:
         self._answer()
-        folder = self._folder(str(ref.data["name"]))
+        folder = f"{self._folder(str(ref.data['name']))}{service_job.of_node(node, nodes_of(ref))}"
         program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
         done = subprocess.run(
-            [sys.executable, "-I", "-S", program, str(folder)], check=False, capture_output=True, text=True,
+            [sys.executable, "-I", "-S", program, folder], check=False, capture_output=True, text=True,
             env={service_job.REQUEST_VARIABLE: json.dumps(request)},
         )  # fmt: skip
         found = cast("JsonObject", answered(done.stdout) or {"failure": [done.stderr[-300:], "", ""]})

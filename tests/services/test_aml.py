@@ -29,6 +29,7 @@ from tests.labs.service_jobs import JobRunner
 from tests.services.notebook import Notebook, notebook
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
+from tests.services.several_nodes import SeveralNodes
 
 
 class OnAml(OnADouble):
@@ -92,6 +93,11 @@ class TestContract(OnAml, BackendContract):
 
 
 @pytest.mark.long
+class TestNodes(OnAml, SeveralNodes):
+    """Trials on several nodes."""
+
+
+@pytest.mark.long
 class TestFaults(OnAml, ServiceFaults):
     """Those of any service."""
 
@@ -152,6 +158,12 @@ class TestRequests(OnAml):
         monkeypatch.setitem(sys.modules, "azure.identity", None)
         with pytest.raises(MissingExtraError, match=r"pip install 'jupyter-autotrain\[aml\]'"):
             credential_of("")
+
+    def test_several_nodes_are_instances_of_pytorch_s_distribution(self, backend: AmlBackend, home: Home) -> None:
+        shown = backend.render(trial_of(home, "", resources=Resources(nodes=2)), Placement()).files["requests.txt"]
+        job = json.loads(shown.rpartition("\n\n")[2])["properties"]
+        assert job["resources"] == {"instanceCount": 2}
+        assert job["distribution"] == {"distributionType": "PyTorch", "processCountPerInstance": 1}
 
     def test_the_requests_are_what_the_golden_ones_are(self, backend: AmlBackend, home: Home) -> None:
         trial = trial_of(home, "", resources=Resources(gpus=2))
@@ -245,4 +257,4 @@ class TestRequests(OnAml):
         assert (last.name, last.is_good) == ("workspace", False)
 
 
-del BackendContract, OnADouble, ServiceFaults
+del BackendContract, OnADouble, ServiceFaults, SeveralNodes

@@ -19,10 +19,12 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendUnavailableError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
+from jupyter_autotrain.testing.harness import WAITS as NODES_WAIT
 from tests.labs.dlc_double import INSTANCE, KEY, KEY_ID, WORKSPACE, DlcDouble
 from tests.labs.service_jobs import JobRunner
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
+from tests.services.several_nodes import SeveralNodes
 
 with_sdk = pytest.mark.skipif(
     find_spec("alibabacloud_pai_dlc20201203") is None,
@@ -68,6 +70,30 @@ class TestContract(OnDlc, BackendContract):
 
 @with_sdk
 @pytest.mark.long
+class TestNodes(OnDlc, SeveralNodes):
+    """Trials on several nodes."""
+
+    def kill_worker(self, ref: JobRef, number: int) -> None:
+        (job_id,) = self.jobs_of(str(ref.data["name"]))
+        self.double.runner.jobs[job_id].workers[number].kill()
+
+    def test_of_two_jobs_of_one_trial_the_second_one_ends_on_all_nodes(self, backend: Backend, home: Home) -> None:
+        trial = trial_of(home, NODES_WAIT, resources=Resources(nodes=2))
+        self.double.hides_new = True
+        ref = backend.submit(trial, Placement(), {})
+        assert self.make(BackendContext(home)).submit(trial, Placement(), {}) == ref
+        first, second = self.jobs_of(str(ref.data["name"]))
+        jobs = self.double.runner.jobs
+        wait_until(lambda: "FAILED" in {jobs[first].state, jobs[second].state}, "the end of one", within_s=240)
+        self.double.hides_new = False
+        self.all_begun(backend, ref)
+        backend.put(ref, wire.STOP_FILE, b"")
+        assert self.finish(backend, ref).state is TrialState.EARLY_STOPPED
+        assert [self.of_rank(backend, ref, rank) for rank in range(2)] == ["begun\n"] * 2
+
+
+@with_sdk
+@pytest.mark.long
 class TestFaults(OnDlc, ServiceFaults):
     """Those of any service."""
 
@@ -107,6 +133,20 @@ class TestWithoutSdk(OnDlc):
                 }
             ],
         }  # fmt: skip
+
+    def test_several_nodes_are_a_master_and_workers(self, home: Home, backend: Backend) -> None:
+        shown = backend.render(trial_of(home, "", resources=Resources(nodes=3)), Placement()).files["request.txt"]
+        job = json.loads(shown.partition("\n\n")[2])
+        assert [(spec["Type"], spec["PodCount"], spec["EcsSpec"]) for spec in job["JobSpecs"]] == [
+            ("Master", 1, INSTANCE), ("Worker", 2, INSTANCE),
+        ]  # fmt: skip
+        own = f"{self.mounted}/jupyter-autotrain/jobs/{job['DisplayName']}"
+        claim, _, command = job["UserCommand"].partition("; fi && ")
+        assert claim == (
+            f'if [ $RANK = 0 ]; then mkdir {own}/begun && echo "$MASTER_ADDR" >{own}/begun/job; '
+            f'else until [ -s {own}/begun/job ]; do sleep 1; done; [ "$(cat {own}/begun/job)" = "$MASTER_ADDR" ]'
+        )
+        assert command.endswith(f" /tmp/{job['DisplayName']}-$RANK {own} >{own}/node-$RANK/log 2>&1")
 
     def test_the_job_of_a_quota_asks_for_what_its_trial_needs(self, home: Home, backend: DlcBackend) -> None:
         options: JsonObject = {
@@ -238,4 +278,4 @@ def _without_empty(spec: dict[str, object]) -> dict[str, object]:
     return {name: value for name, value in spec.items() if value != []}
 
 
-del BackendContract, OnADouble, ServiceFaults
+del BackendContract, OnADouble, ServiceFaults, SeveralNodes

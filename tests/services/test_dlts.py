@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.dlts.backend import DltsBackend
-from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendError
@@ -22,6 +23,7 @@ from tests.labs.dlts_double import CLUSTER, EMAIL, KEY, TEAM, DltsDouble
 from tests.labs.service_jobs import JobRunner
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
+from tests.services.several_nodes import SeveralNodes
 
 
 class OnDlts(OnADouble):
@@ -56,6 +58,14 @@ class TestContract(OnDlts, BackendContract):
 
     def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
         pytest.skip("DLTS gives GPUs to its containers, and the double has none")
+
+
+@pytest.mark.long
+class TestNodes(OnDlts, SeveralNodes):
+    """Trials on several nodes."""
+
+    def kill_worker(self, ref: JobRef, number: int) -> None:
+        self.double.kill_worker(self.row_of(str(ref.data["name"])), number)
 
 
 @pytest.mark.long
@@ -111,6 +121,25 @@ class TestRequests(OnDlts):
             "tensorboard": False, "hostNetwork": False, "hostIPC": False, "isPrivileged": False,
             "useGPUTopology": False,
         }  # fmt: skip
+
+    def test_on_several_nodes_the_command_starts_each_worker_by_ssh(self, backend: Backend, home: Home) -> None:
+        shown = backend.render(trial_of(home, "", resources=Resources(nodes=2, gpus=1)), Placement())
+        job = json.loads(shown.files["request.txt"].partition("\n\n")[2])
+        assert [job[key] for key in ("jobtrainingtype", "numps", "numpsworker", "resourcegpu")] == [
+            "PSDistJob",
+            1,
+            2,
+            1,
+        ]
+        own = f"{self.mounted}/jupyter-autotrain/jobs/{job['jobName']}"
+        before, _, after = job["cmd"].partition("; for node in 0 1; do ssh -n worker-$node ")
+        assert before == f"mkdir {own}/begun || exit 1; first=$(ssh -G worker-0 | sed -n 's/^hostname //p')"
+        told, _, rest = after.partition(" & ")
+        assert rest == 'nodes="$nodes $!"; done; for one in $nodes; do wait $one || exit 1; done'
+        exports, command = shlex.split(told)
+        assert exports == "export AUTOTRAIN_NODE=$node AUTOTRAIN_FIRST_ADDRESS=$first;"
+        run = f"/tmp/{job['jobName']}-$AUTOTRAIN_NODE"
+        assert command.endswith(f" {run} {own} >{own}/node-$AUTOTRAIN_NODE/log 2>&1")
 
     def test_a_job_that_is_missing_in_a_list_is_found_by_its_id(self, backend: Backend, home: Home) -> None:
         self.double.forgets_list = True
@@ -203,4 +232,4 @@ class TestRequests(OnDlts):
         assert CLUSTER in [step.text for step in backend.check_steps()][2]
 
 
-del BackendContract, OnADouble, ServiceFaults
+del BackendContract, OnADouble, ServiceFaults, SeveralNodes

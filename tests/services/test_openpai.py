@@ -13,6 +13,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.openpai.backend import OpenpaiBackend
+from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
@@ -21,6 +22,21 @@ from tests.labs.openpai_double import TOKEN, USER, OpenpaiDouble
 from tests.labs.service_jobs import JobRunner
 from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
+from tests.services.several_nodes import SeveralNodes
+
+REDUCES = """%%autotrain
+name: wide
+backend: lab
+resources: {nodes: 2}
+---
+import os, torch, torch.distributed as dist
+dist.init_process_group("gloo")
+total = torch.full((1,), float(scale * (rank + 1)))
+dist.all_reduce(total)
+report(total=float(total), world=dist.get_world_size())
+print("rank", rank, "on node", os.environ["NODE_RANK"])
+dist.destroy_process_group()
+"""
 
 
 class OnOpenpai(OnADouble):
@@ -51,6 +67,35 @@ class TestContract(OnOpenpai, BackendContract):
 
     def test_given_gpus_are_the_visible_ones(self, backend: Backend, home: Home) -> None:
         pytest.skip("OpenPAI gives GPUs to its containers, and the double has none")
+
+
+class TestNodes(OnOpenpai, SeveralNodes):
+    """Trials on several nodes."""
+
+    def test_the_job_has_a_task_for_each_node_and_a_port(self, backend: Backend, home: Home) -> None:
+        shown = backend.render(trial_of(home, "", resources=Resources(nodes=2, gpus=1)), Placement())
+        task = json.loads(shown.files["request.txt"].partition("\n\n")[2])["taskRoles"]["trial"]
+        assert task["instances"] == 2
+        assert task["completion"] == {"minFailedInstances": 1, "minSucceededInstances": 2}
+        assert task["resourcePerInstance"] == {"cpu": 1, "gpu": 1, "memoryMB": 4096, "ports": {"nodes": 1}}
+
+    def test_torch_reduces_over_two_nodes_of_a_trial_from_a_cell(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        pytest.importorskip("torch")
+        with self.notebook(tmp_path, monkeypatch) as made:
+            made.run("scale = 10")
+            shown = made.run(REDUCES)
+            found = made.value("__import__('jupyter_autotrain').attach('wide')")
+            assert isinstance(found, Experiment)
+            wait_until(lambda: found.store.experiment(found.id).state.is_final, f"the end; {shown}", within_s=240)
+            assert [trial.state for trial in found.trials] == [TrialState.SUCCEEDED], made.run("%autotrain why wide")
+            values = [point.values for point in found.store.points(found.id)]
+            assert values == [{"total": 30.0, "world": 2.0}]
+            logs = [made.run(f"%autotrain logs wide --rank {rank}") for rank in range(2)]
+        assert ["rank 0 on node 0" in logs[0], "rank 1 on node 1" in logs[1]] == [True, True], logs
+        (job,) = self.double.runner.jobs.values()
+        assert len(job.workers) == 2
 
 
 class TestFaults(OnOpenpai, ServiceFaults):
@@ -145,4 +190,4 @@ class TestRequests(OnOpenpai):
         assert TOKEN not in f"{last}"
 
 
-del BackendContract, OnADouble, ServiceFaults
+del BackendContract, OnADouble, ServiceFaults, SeveralNodes

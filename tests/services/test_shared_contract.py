@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.services.aml.backend import AmlBackend
 from jupyter_autotrain.backends.services.backend import ServiceBackend
-from jupyter_autotrain.backends.services.dlts.backend import DltsBackend
-from jupyter_autotrain.backends.services.openpai.backend import OpenpaiBackend
+from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
 from jupyter_autotrain.backends.services.ray.backend import RayBackend
 from jupyter_autotrain.client import requirements
 from jupyter_autotrain.core.backend import Backend, BackendContext
@@ -20,7 +19,7 @@ from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
 from jupyter_autotrain.errors import SubmitUnknownError
-from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
+from jupyter_autotrain.testing import BackendContract, NodesContract, trial_of, wait_until
 from jupyter_autotrain.testing.harness import BackendHarness
 from tests.labs.service_jobs import JobRunner
 from tests.services.process_service import ProcessService, ProcessServiceBackend
@@ -45,7 +44,7 @@ class ServiceHarness(BackendHarness):
 
 
 @pytest.mark.long
-class TestContract(ServiceHarness, BackendContract):
+class TestContract(ServiceHarness, BackendContract, NodesContract):
     """All of the contract."""
 
     def test_a_path_that_is_not_there_is_named_with_its_node(self, backend: Backend) -> None:
@@ -61,9 +60,11 @@ for step in range(60):
 """
 
 
-@pytest.mark.parametrize("kind", [AmlBackend, DltsBackend, OpenpaiBackend, RayBackend])
-def test_several_nodes_are_refused_with_what_there_is_instead(kind: type[ServiceBackend], tmp_path: Path) -> None:
-    backend = kind(Profile("lab", "lab", {}), BackendContext(Home(tmp_path / "home")))
+@pytest.mark.parametrize(("kind", "options"), [(DlcBackend, {"job_type": "TFJob"}), (RayBackend, {})])
+def test_several_nodes_are_refused_where_workers_do_not_learn_which_they_are(
+    kind: type[ServiceBackend], options: dict[str, JsonValue], tmp_path: Path
+) -> None:
+    backend = kind(Profile("lab", "lab", options), BackendContext(Home(tmp_path / "home")))
     spec = ExperimentSpec("wide", Bundle(), resources=Resources(nodes=2))
     (told,) = requirements.missing(spec, backend)
     assert told.startswith("resources.nodes (it runs a trial on one node; there, `workers_per_node`")
@@ -128,4 +129,4 @@ class TestFaults(ServiceHarness):
         assert self.fetched(backend, ref, "outputs/big", tmp_path / "big") == bytes(range(256)) * 20_000
 
 
-del BackendContract, BackendHarness
+del BackendContract, BackendHarness, NodesContract

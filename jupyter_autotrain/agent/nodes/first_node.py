@@ -45,8 +45,8 @@ class FirstNode(NodePart):
 
     def _listen(self) -> None:
         try:
-            address = self._address if _is_number(self._address) else _own_address()
-            self._listener = _listener(address, self.first[1], self.nodes)
+            own = next(filter(_is_number, (self._address, self.first[0])), "")
+            self._listener = _listener(own or _own_address(), self.first[1], self.nodes)
         except OSError as error:
             self.fault = f"Node 0 cannot listen for the other nodes: {error.strerror}. {self._advice()}"
             return

@@ -45,19 +45,14 @@ def layout(options: Mapping[str, object], environ: Mapping[str, str]) -> Layout:
     Raises:
         PeersError: Where node 0 is cannot be found out.
     """
-    node = node_of(options, environ)
-    address = _first_address(options, environ) if node else ""
-    nodes = fields.integer(options.get("nodes"), 1)
-    return {"node_rank": node, "nodes": nodes, "first": [address, PORT], "wait_s": _MEET_S}
-
-
-def _first_address(options: Mapping[str, object], environ: Mapping[str, str]) -> str:
-    """Return the host name or address of node 0."""
     names = fields.mapping(options.get("variables"))
-    kind = str(names.get("peers") or "")
-    if kind:
-        return addresses(kind, environ)[0]
-    return environ.get(str(names.get("first_address")), "")
+    node = node_of(options, environ)
+    address = environ.get(str(names.get("first_address")), "")
+    if node and names.get("peers"):
+        address = addresses(str(names["peers"]), environ)[0]
+    port = environ.get(str(names.get("first_port")), "")
+    first: list[object] = [address, int(port) if port.isdecimal() else PORT]
+    return {"node_rank": node, "nodes": fields.integer(options.get("nodes"), 1), "first": first, "wait_s": _MEET_S}
 
 
 def node_of(options: Mapping[str, object], environ: Mapping[str, str]) -> int:

@@ -3,7 +3,8 @@
 Its package lies in one folder, as the service has unpacked it: the agent and archives. `trial.json`, where that stands
 in no variable, and `secrets.json` with the values of secrets, which is removed before the trial begins, lie there too,
 or in a folder that the job shares with its manager. All that the job makes lies in a folder of its own, which is
-removed at its end.
+removed at its end. Of a trial on several nodes each worker of the job is one: it has `secrets-N.json`, and `node-N` in
+the shared folder.
 
 A manager asks a running trial for its files by another job beside it, or in the folder that both share:
 
@@ -28,17 +29,26 @@ import time
 from collections.abc import Mapping
 
 from jupyter_autotrain.agent import durable, fields, files, system, wire
-from jupyter_autotrain.agent.pods import places, requests
+from jupyter_autotrain.agent.pods import places, rendezvous, requests
 from jupyter_autotrain.agent.pods.pod import Pod
 from jupyter_autotrain.agent.service.request_loop import RequestLoop
 
-SECRETS_FILE = "secrets.json"
 REQUESTS = "requests"
 ANSWERS = "answers"
 LOG = "log"
 _LOOK_AGAIN_S = 0.1
 _SEND_LOG_TICKS = 10
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
+
+
+def secrets_file(node: int, nodes: int) -> str:
+    """Return the name of the file with the secrets of a node."""
+    return f"secrets{of_node(node, nodes)}.json"
+
+
+def of_node(node: int, nodes: int) -> str:
+    """Return the end of the names of what one of several nodes has for itself; "" where there is one node."""
+    return f"-{node}" if nodes > 1 else ""
 
 
 def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") -> int:
@@ -53,10 +63,14 @@ def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") ->
     own_folder = shared or code
     text = environ.get(places.TRIAL_VARIABLE)
     trial = fields.mapping(json.loads(text) if text else files.read_json(own_folder, places.TRIAL_FILE))
+    options = fields.mapping(json.loads(environ.get(places.POD_VARIABLE) or "{}"))
+    which = (rendezvous.node_of(options, environ), fields.integer(options.get("nodes"), 1))
+    if shared and which[1] > 1:
+        shared += f"/node{of_node(*which)}"
     for archive in _mappings(trial.get("archives")):
         if archive.get("path"):
             archive["path"] = f"{code}/{os.path.basename(str(archive['path']))}"
-    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **_secrets(own_folder)}
+    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **_secrets(own_folder, secrets_file(*which))}
     answering = _start_answering(folder, shared) if shared else None
     try:
         return Pod(own, folder, code).main()
@@ -130,14 +144,14 @@ def _mappings(value: object) -> list[dict[str, object]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _secrets(code: str) -> dict[str, str]:
+def _secrets(folder: str, name: str) -> dict[str, str]:
     """Return the values of the trial's secrets, which are not kept."""
     try:
-        found = fields.mapping(files.read_json(code, SECRETS_FILE))
+        found = fields.mapping(files.read_json(folder, name))
     except OSError:
         return {}
     with contextlib.suppress(OSError):
-        os.unlink(f"{code}/{SECRETS_FILE}")
+        os.unlink(f"{folder}/{name}")
     return {name: str(value) for name, value in found.items()}
 
 

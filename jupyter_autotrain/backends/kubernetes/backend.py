@@ -15,7 +15,6 @@ from jupyter_autotrain.backends.directories import TrialDirectories
 from jupyter_autotrain.backends.kubernetes import leftovers, submitting
 from jupyter_autotrain.backends.kubernetes.access import credentials
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
-from jupyter_autotrain.backends.kubernetes.following import pod_directory
 from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import known_status, status_of
 from jupyter_autotrain.backends.kubernetes.following.pod_directory import PodDirectory
@@ -28,6 +27,7 @@ from jupyter_autotrain.backends.kubernetes.submitting import Submitter, TrialPla
 from jupyter_autotrain.backends.kubernetes.workloads import plain_job
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
+from jupyter_autotrain.backends.log_channel.log_reading import read_stream
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -207,7 +207,7 @@ class KubernetesBackend(TrialDirectories):
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Return what has come of the streams."""
-        return [pod_directory.read(self._tracked(cursor.ref), cursor) for cursor in cursors]
+        return [read_stream(self._tracked(cursor.ref).collected, cursor) for cursor in cursors]
 
     def directory_of(self, ref: JobRef) -> PodDirectory:
         """Return the directory of a trial: in its pods, or collected from them."""

@@ -10,8 +10,10 @@ from typing import cast
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import status as statuses
+from jupyter_autotrain.agent.trial import termination_causes
 from jupyter_autotrain.agent.trial.cancel_receipt import CancelReceipt, receipt_of
 from jupyter_autotrain.agent.trial.status import Status
+from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.core.backend import JobRef, JobStatus
 
 NOBODY: Sequence[float | str] = (0, 0.0, "")  # the supervisor of a trial that has none
@@ -35,6 +37,44 @@ def going_on(ref: JobRef, own: Sequence[Status | None]) -> JobStatus:
     is_ending = all(state.is_final for state in states)
     detail: JsonObject = cast("JsonObject", {**first, "state": str(TrialState.RUNNING)})
     return JobStatus(ref, TrialState.RUNNING, _COLLECTING if is_ending else "", detail)
+
+
+def ended(ref: JobRef, own: Sequence[Status | None], lost: str = "") -> Status | None:
+    """Return how a trial has ended by the statuses of its nodes; None where they do not say it.
+
+    Args:
+        ref: The job.
+        own: What each node has told last.
+        lost: Why those that have told no end will tell none; "" while they may.
+    """
+    nodes = [_of_node(ref, number, status) for number, status in enumerate(own)]
+    silent = [number for number, one in enumerate(nodes) if not one.state.is_final]
+    if len(silent) == len(own) or (silent and not lost):
+        return None
+    if len(own) == 1:
+        return own[0]
+    has_failed = any(map(_has_failed, nodes))
+    for number in silent:
+        state = TrialState.CANCELLED if has_failed else TrialState.LOST
+        nodes[number] = replace(
+            nodes[number], state=state, reason=termination_causes.ENDED_BECAUSE if has_failed else lost
+        )
+    found = agent_answers.ended(ref, nodes, lambda _: 0.0)
+    unheard = f" Of node {silent[0]} no end was heard." if silent and found.state is TrialState.FAILED else ""
+    return {**found.detail, "state": str(found.state), "reason": found.reason + unheard}
+
+
+def _of_node(ref: JobRef, number: int, status: Status | None) -> JobStatus:
+    one = JobRef(ref.backend, ref.job_id, {"host": f"node {number}"})
+    if status is None:
+        return JobStatus(one, TrialState.PREPARING)
+    return JobStatus(one, TrialState(str(status["state"])), statuses.reason(status), cast("JsonObject", status))
+
+
+def _has_failed(node: JobStatus) -> bool:
+    """Return whether a node has failed by itself: one that was told to end may have been so for a lost one."""
+    by_itself = not node.reason.startswith(termination_causes.ENDED_BECAUSE)
+    return by_itself and node.state in {TrialState.FAILED, TrialState.CANCELLED}
 
 
 def cancelled(last: Status | None) -> Status:

@@ -6,10 +6,13 @@ Lines that come twice or in another order change nothing; what is missing is see
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
+from jupyter_autotrain.agent import files
 from jupyter_autotrain.agent.pods import frames, places
+from jupyter_autotrain.backends.local.trial_directory import MOST_BYTES
 from jupyter_autotrain.backends.log_channel.collected import CollectedNode, CollectedTrial, GapError
+from jupyter_autotrain.core.backend import Chunk, Cursor
 
 _MOST_LINES: Final = 20
 _MOST_LINE = 500
@@ -22,15 +25,16 @@ class LogReader:
     Args:
         trial: Where its bytes go.
         job_id: The trial, where the log may be that of several.
+        node: The node of the trial that writes the log, where it is known already.
 
     Attributes:
         printed: The last lines that are no frames, for messages.
         node: The node of the trial that writes the log, once it is known.
     """
 
-    def __init__(self, trial: CollectedTrial, job_id: str = "") -> None:
+    def __init__(self, trial: CollectedTrial, job_id: str = "", node: CollectedNode | None = None) -> None:
         self.printed: list[str] = []
-        self.node: CollectedNode | None = trial.nodes[0] if len(trial.nodes) == 1 else None
+        self.node = trial.nodes[0] if len(trial.nodes) == 1 else node
         self._trial = trial
         self._job_id = job_id
         self._is_of_another = bool(job_id)  # until its log says that it is of this one
@@ -98,6 +102,18 @@ class LogReader:
                 mark_missing(node, gap, len(data))
                 is_new |= _append(node, frame)
         return is_new, has_gap and not is_whole and fetch is None
+
+
+def read_stream(trial: CollectedTrial, cursor: Cursor) -> Chunk:
+    """Return what has come of a stream; of one that a trial has for each rank, on the node of that rank."""
+    rank = cursor.stream.partition("-")[2]
+    workers = cast("int", cursor.ref.data.get("workers") or 1)
+    directory = trial.node(int(rank) // workers if rank.isdigit() else 0).directory
+    try:
+        return Chunk(cursor, files.read(directory, cursor.stream, MOST_BYTES, cursor.offset))
+    except OSError as error:
+        fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
+        return Chunk(cursor, b"", fault)
 
 
 def _append(node: CollectedNode, frame: frames.Frame) -> bool:

@@ -11,19 +11,21 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from secrets import token_hex
 from typing import IO, cast
 
-from jupyter_autotrain.agent import files, wire
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.service import trial_files
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.directories import TrialDirectories, listing_below, sizes, write_pieces
-from jupyter_autotrain.backends.local.trial_directory import MOST_BYTES, LocalDirectory
+from jupyter_autotrain.backends.local.trial_directory import LocalDirectory
 from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
+from jupyter_autotrain.backends.log_channel.log_reading import read_stream
 from jupyter_autotrain.backends.services.following import JobFollower, ServiceJob
 from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage
-from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState
+from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,
@@ -44,6 +46,7 @@ from jupyter_autotrain.errors import BackendError, BackendUnavailableError, Subm
 _SETTLE_S = 30.0
 _STOPPED_S = 60.0
 _PIECE_BYTES = 2 << 20
+_PASSED_ON = frozenset({wire.STOP_FILE, wire.CANCEL_FILE})  # the first node tells the others
 
 
 class ServiceBackend(TrialDirectories, ABC):
@@ -62,7 +65,7 @@ class ServiceBackend(TrialDirectories, ABC):
         self._context = context
         self._service = self.connect(profile.options)
         self.capabilities = replace(self._service.capabilities, pushes=True)
-        self._packer = Packer(context, lingers=not self._service.keeps_whole_log)
+        self._packer = Packer(context, self._service.node_variables, lingers=not self._service.keeps_whole_log)
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._follower = JobFollower(self._service, lambda job_id: self._on_news([job_id]))
 
@@ -100,6 +103,10 @@ class ServiceBackend(TrialDirectories, ABC):
         """Start the trial; twice is once."""
         package = self._package(trial)
         data: JsonObject = {"name": package.name, "fetch_limit_bytes": trial.fetch_limit_bytes}
+        if package.nodes > 1:
+            workers = trial.resources.workers_per_node
+            data = {**data, "nodes": package.nodes, "workers": workers, "elastic": trial.elastic}
+            secrets = {**secrets, wire.TOKEN_VARIABLE: token_hex(16)}
         ref = JobRef(self.name, trial.job_id, data)
         job = self._job(ref)
         if job.settled() is not None:
@@ -115,7 +122,7 @@ class ServiceBackend(TrialDirectories, ABC):
         known = self._follower.known(ref.job_id)
         if known is not None:
             return known
-        return ServiceJob(ref, CollectedTrial(collected_folder(self._context.home, ref.job_id, PLACE)))
+        return ServiceJob(ref, CollectedTrial(collected_folder(self._context.home, ref.job_id, PLACE), nodes_of(ref)))
 
     def _tracked(self, ref: JobRef) -> ServiceJob:
         job = self._job(ref)
@@ -131,9 +138,8 @@ class ServiceBackend(TrialDirectories, ABC):
         job = self._tracked(ref)
         if (final := job.settled()) is not None:
             return judging.final(ref, final)
-        told = job.status()
-        if told is not None:
-            known = judging.going_on(ref, [told])
+        if job.status() is not None:
+            known = judging.going_on(ref, job.statuses())
         else:
             is_over = job.is_over() or job.state is None
             known = JobStatus(ref, TrialState.PREPARING, "" if is_over else cast("ServiceState", job.state).reason)
@@ -143,15 +149,7 @@ class ServiceBackend(TrialDirectories, ABC):
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
         """Return what has come of the streams."""
-        return list(map(self._read, cursors))
-
-    def _read(self, cursor: Cursor) -> Chunk:
-        directory = self._tracked(cursor.ref).collected.directory
-        try:
-            return Chunk(cursor, files.read(directory, cursor.stream, MOST_BYTES, cursor.offset))
-        except OSError as error:
-            fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
-            return Chunk(cursor, b"", fault)
+        return [read_stream(self._tracked(cursor.ref).collected, cursor) for cursor in cursors]
 
     def directory_of(self, ref: JobRef) -> ServiceDirectory:
         """Return the directory of a trial: in its job while that runs, as collected afterwards."""
@@ -238,15 +236,19 @@ class ServiceDirectory:
         if self._job.final is not None:
             self._collected.put(path, data)
             return
-        self._ask({"do": "put", "path": path, "data": base64.b64encode(data).decode()})
+        request: JsonObject = {"do": "put", "path": path, "data": base64.b64encode(data).decode()}
+        self._ask(request)
+        for node in range(1, len(self._job.collected.nodes)):
+            if path not in _PASSED_ON and self._job.collected.nodes[node].listing() is None:
+                self._ask(request, node)
         self._follower.look_soon()
 
-    def _ask(self, request: JsonObject) -> object:
+    def _ask(self, request: JsonObject, node: int = 0) -> object:
         self._follower.wait_known(self._job, _SETTLE_S)
         state = self._job.state
         if state is None or state.state is not TrialState.RUNNING:
             raise BackendError(f"Job {self._job.ref.job_id} does not run: {request['path']} is not there.")
-        return self._service.ask(self._job.ref, state, request)
+        return self._service.ask(self._job.ref, state, request, node)
 
     def listing(self, path: str) -> Mapping[str, int] | int:
         """Return the size of a file, or the sizes of all below a folder."""

@@ -20,7 +20,7 @@ from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.log_channel import judging
-from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, GapError
+from jupyter_autotrain.backends.log_channel.collected import CollectedNode, CollectedTrial, GapError
 from jupyter_autotrain.backends.log_channel.log_reading import LogReader
 from jupyter_autotrain.backends.services.service import Service, ServiceState
 from jupyter_autotrain.core.backend import JobRef
@@ -43,18 +43,18 @@ class ServiceJob:
     Attributes:
         ref: The job.
         collected: What has come of it.
-        reader: Reads its log.
+        readers: Read the logs of its workers, one for each node.
         state: At the service; None before it was asked.
         fault: Why its state or its log is not known at the moment.
         final: How it ended, once that is settled.
         is_cancelled: Whether a cancel has asked for its end.
-        is_read: Whether its whole log was read once by this process.
+        is_read: Whether its whole logs were read once by this process.
         over_since_s: The tick at which the service first said that it is over, or does not know it.
     """
 
     ref: JobRef
     collected: CollectedTrial
-    reader: LogReader = field(init=False)
+    readers: list[LogReader] = field(init=False)
     state: ServiceState | None = None
     fault: str = ""
     final: Status | None = None
@@ -63,7 +63,7 @@ class ServiceJob:
     over_since_s: float = 0.0
 
     def __post_init__(self) -> None:
-        self.reader = LogReader(self.collected)
+        self.readers = [LogReader(self.collected, node=node) for node in self.collected.nodes]
         self.final = self.collected.final_status()
 
     @property
@@ -71,9 +71,22 @@ class ServiceJob:
         """The name of its job at the service."""
         return str(self.ref.data.get("name") or "")
 
+    @property
+    def counted(self) -> Sequence[CollectedNode]:
+        """The nodes that say how it stands; an elastic trial ends with its first one."""
+        return self.collected.nodes[:1] if self.ref.data.get("elastic") else self.collected.nodes
+
     def status(self) -> Status | None:
-        """Return what its supervisor has told last."""
+        """Return what the supervisor of its first node has told last."""
         return self.collected.nodes[0].status()
+
+    def statuses(self) -> list[Status | None]:
+        """Return what the supervisors of its nodes have told last."""
+        return [node.status() for node in self.counted]
+
+    def has_ended(self) -> bool:
+        """Return whether all that its logs say has come."""
+        return all(node.has_ended() for node in self.counted)
 
     def settled(self) -> Status | None:
         """Return how it ended, once that is settled: by this process, or by another one."""
@@ -82,8 +95,8 @@ class ServiceJob:
         return self.final
 
     def lacks_files(self) -> bool:
-        """Return whether the trial has ended, and its log has not held all that it should."""
-        return self.collected.nodes[0].listing() is not None and not self.collected.has_ended()
+        """Return whether a node has ended, and its log has not held all that it should."""
+        return any(node.listing() is not None and not node.has_ended() for node in self.counted)
 
     def is_over(self) -> bool:
         """Return whether the service says that it has ended."""
@@ -198,25 +211,30 @@ class JobFollower:
         if state is None or state is _GONE or state.state is TrialState.PREPARING:
             return
         wants_all = not job.is_read or job.is_over() or job.lacks_files()
+        for node in range(len(job.readers)):
+            self._read_node(job, state, node, wants_all=wants_all)
+        job.is_read = True
+
+    def _read_node(self, job: ServiceJob, state: ServiceState, node: int, *, wants_all: bool) -> None:
+        reader = job.readers[node]
         if not wants_all:
-            lines = self._service.log(job.ref, state, _TAIL_LINES).splitlines()
-            is_new, wants_all = job.reader.keep(lines, is_whole=False)
+            lines = self._service.log(job.ref, state, _TAIL_LINES, node).splitlines()
+            is_new, wants_all = reader.keep(lines, is_whole=False)
             if is_new:
                 self._on_news(job.ref.job_id)
         if wants_all:
-            lines = self._service.log(job.ref, state, None).splitlines()
-            fetch = None if job.is_over() else partial(self._missing, job)
-            is_new, _ = job.reader.keep(lines, is_whole=self._may_be_marked(job), fetch=fetch)
-            job.is_read = True
+            lines = self._service.log(job.ref, state, None, node).splitlines()
+            fetch = None if job.is_over() else partial(self._missing, job, node)
+            is_new, _ = reader.keep(lines, is_whole=self._may_be_marked(job), fetch=fetch)
             if is_new:
                 self._on_news(job.ref.job_id)
 
-    def _missing(self, job: ServiceJob, gap: GapError) -> bytes:
-        """Return bytes that the log of a running job does not hold any more, from the job itself."""
+    def _missing(self, job: ServiceJob, node: int, gap: GapError) -> bytes:
+        """Return bytes that the log of a running worker does not hold any more, from the worker itself."""
         found = b""
         while len(found) < gap.end - gap.begin:
             begin = gap.begin + len(found)
-            data = self.piece(job, gap.path, begin, min(_PIECE_BYTES, gap.end - begin))
+            data = self.piece(job, gap.path, begin, min(_PIECE_BYTES, gap.end - begin), node)
             if not data:
                 break
             found += data
@@ -233,12 +251,12 @@ class JobFollower:
         """Settle the end of a trial where it has come."""
         if job.lacks_files() and not job.is_over():
             self._fetch_lost(job)
-        if job.collected.has_ended():
+        if job.has_ended():
             if not job.is_over():
                 self._fetch_left(job)
                 self._fetch_states(job)
-            status = job.status()
-            if status is not None and TrialState(str(status["state"])).is_final:
+            status = judging.ended(job.ref, job.statuses())
+            if status is not None:
                 self._close(job, status)
                 return
         if job.is_over() and self._has_waited(job):
@@ -250,10 +268,11 @@ class JobFollower:
             self._settle_without_end(job)
 
     def _settle_without_end(self, job: ServiceJob) -> None:
-        status = job.status()
-        if status is None or not TrialState(str(status["state"])).is_final:
-            state = cast("ServiceState", job.state)
-            status = judging.without_end(status, state.state, state.reason, job.reader.printed)
+        state = cast("ServiceState", job.state)
+        status = judging.ended(job.ref, job.statuses(), lost=state.reason or "its worker has told no end")
+        if status is None:
+            printed = [line for reader in job.readers for line in reader.printed]
+            status = judging.without_end(job.status(), state.state, state.reason, printed)
         self._close(job, status)
 
     def _close(self, job: ServiceJob, status: Status) -> None:
@@ -275,52 +294,50 @@ class JobFollower:
 
     def _waits(self, job: ServiceJob) -> bool:
         """Return whether a job waits at its end until all of its trial is collected."""
-        node = job.collected.nodes[0]
-        sizes = cast("dict[str, int]", (node.listing() or {}).get("sizes") or {})
-        return not self._service.keeps_whole_log or bool(node.left) or sum(sizes.values()) > _LINGERS_BYTES
+        return not self._service.keeps_whole_log or any(map(_has_much, job.collected.nodes))
 
     def _fetch_left(self, job: ServiceJob) -> None:
         """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
-        room_bytes = cast("int", job.ref.data.get("fetch_limit_bytes") or 0)
-        node = job.collected.nodes[0]
-        for path, have, size in sorted(node.missing(), key=lambda one: one[2]):
-            room_bytes -= size
-            if room_bytes < 0:
-                return
-            self._fetch_rest(job, path, max(have, 0), size)
+        for number, node in enumerate(job.collected.nodes):
+            room_bytes = cast("int", job.ref.data.get("fetch_limit_bytes") or 0)
+            for path, have, size in sorted(node.missing(), key=lambda one: one[2]):
+                room_bytes -= size
+                if room_bytes < 0:
+                    break
+                self._fetch_rest(job, number, path, max(have, 0), size)
 
     def _fetch_lost(self, job: ServiceJob) -> None:
-        """Fetch what the log should have held, and does not hold any more."""
-        node = job.collected.nodes[0]
-        for path, have, size in list(node.missing()):
-            if path not in node.left:
-                self._fetch_rest(job, path, max(have, 0), size)
+        """Fetch what the logs should have held, and do not hold any more."""
+        for number, node in enumerate(job.collected.nodes):
+            for path, have, size in list(node.missing()):
+                if path not in node.left:
+                    self._fetch_rest(job, number, path, max(have, 0), size)
 
     def _fetch_states(self, job: ServiceJob) -> None:
-        """Fetch the last states where the log has lost them, which no listing tells of."""
-        node = job.collected.nodes[0]
-        status = node.status()
-        if status is not None and TrialState(str(status["state"])).is_final:
-            return
-        while data := self.piece(job, places.STATES, node.size(places.STATES), _PIECE_BYTES):
-            node.append(places.STATES, node.size(places.STATES), data)
+        """Fetch the last states where the logs have lost them, which no listing tells of."""
+        for number, node in enumerate(job.counted):
+            status = node.status()
+            if status is not None and TrialState(str(status["state"])).is_final:
+                continue
+            while data := self.piece(job, places.STATES, node.size(places.STATES), _PIECE_BYTES, number):
+                node.append(places.STATES, node.size(places.STATES), data)
 
-    def _fetch_rest(self, job: ServiceJob, path: str, offset: int, size: int) -> None:
+    def _fetch_rest(self, job: ServiceJob, node: int, path: str, offset: int, size: int) -> None:
         while offset < size:
-            data = self.piece(job, path, offset, min(_PIECE_BYTES, size - offset))
+            data = self.piece(job, path, offset, min(_PIECE_BYTES, size - offset), node)
             if not data:
                 break
-            job.collected.nodes[0].append(path, offset, data)
+            job.collected.nodes[node].append(path, offset, data)
             offset += len(data)
 
-    def piece(self, job: ServiceJob, path: str, offset: int, most_bytes: int) -> bytes:
+    def piece(self, job: ServiceJob, path: str, offset: int, most_bytes: int, node: int = 0) -> bytes:
         """Return a part of a file of a running trial.
 
         Raises:
             BackendError: It does not run, or there is no such file.
         """
         asked: JsonObject = {"do": "get", "path": path, "offset": offset, "most_bytes": most_bytes}
-        return base64.b64decode(str(self._service.ask(job.ref, cast("ServiceState", job.state), asked)))
+        return base64.b64decode(str(self._service.ask(job.ref, cast("ServiceState", job.state), asked, node)))
 
     def wait_known(self, job: ServiceJob, within_s: float) -> bool:
         """Wait for the service to say how a job stands; return whether it does."""
@@ -340,3 +357,9 @@ class JobFollower:
             self.look_soon()
             time.sleep(_WAIT_S)
         return condition()
+
+
+def _has_much(node: CollectedNode) -> bool:
+    """Return whether the log of a node may not hold all that it has left."""
+    sizes = cast("dict[str, int]", (node.listing() or {}).get("sizes") or {})
+    return bool(node.left) or sum(sizes.values()) > _LINGERS_BYTES

@@ -14,6 +14,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.pods import service_job
 from jupyter_autotrain.backends.services.package import TrialPackage, new_name
 from jupyter_autotrain.backends.services.shared_folder import ROOT, SharedFolder
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendUnavailableError
 
@@ -115,8 +116,9 @@ class MountedFolder(SharedFolder):
     """A shared folder in a mounted storage; the logs of jobs may lie there, too.
 
     ```
-    jobs/NAME/begun    once a job has begun the trial
-              log      what that job prints
+    jobs/NAME/begun         once a job has begun the trial; with several nodes, `job` in it says which one
+              log           what that job prints
+              node-N/log    what one of several nodes prints
     ```
 
     Args:
@@ -128,26 +130,46 @@ class MountedFolder(SharedFolder):
         self.mounted = MountedStorage(str(storage.get("local_path") or ""), there)
         super().__init__(self.mounted, f"{there}/{ROOT}")
 
-    def recorded_command(self, package: TrialPackage, run: str) -> str:
+    def recorded_command(self, package: TrialPackage, variables: Mapping[str, str]) -> str:
         """Return a command as `command`, whose output becomes the log in this folder.
 
         A second job of the same trial, as after a submit whose answer was lost, fails at once and changes nothing.
+
+        Args:
+            package: The trial.
+            variables: Those of `Service`; each job has another first address.
         """
-        own = f"{self.there}/jobs/{package.name}"
-        return f"mkdir {own}/{_BEGUN} && {self.command(package, run)} >{own}/{service_job.LOG} 2>&1"
+        if package.nodes == 1:
+            return f"{self.claim(package)} && {self.logged_command(package, variables)}"
+        begun = f"{self.there}/jobs/{package.name}/{_BEGUN}"
+        rank, job = f"${variables['rank']}", f'"${variables["first_address"]}"'
+        claim = f"{self.claim(package)} && echo {job} >{begun}/job"
+        is_same = f'until [ -s {begun}/job ]; do sleep 1; done; [ "$(cat {begun}/job)" = {job} ]'
+        return f"if [ {rank} = 0 ]; then {claim}; else {is_same}; fi && {self.logged_command(package, variables)}"
+
+    def claim(self, package: TrialPackage) -> str:
+        """Return the command that goes well for one job of a trial alone."""
+        return f"mkdir {self.there}/jobs/{package.name}/{_BEGUN}"
+
+    def logged_command(self, package: TrialPackage, variables: Mapping[str, str]) -> str:
+        """Return a command as `command`, whose output becomes the log of its node in this folder."""
+        node = f"/node-${variables['rank']}" if package.nodes > 1 else ""
+        log = f"{self.there}/jobs/{package.name}{node}/{service_job.LOG}"
+        return f"{self.command(package, package.run_folder(variables))} >{log} 2>&1"
 
     def has_begun(self, name: str) -> bool:
         """Return whether a job has begun a recorded command."""
         return self.mounted.has(f"jobs/{name}/{_BEGUN}")
 
-    def log(self, name: str, lines: int | None) -> str:
-        """Return the log of a recorded command; its end alone, unless `lines` is None.
+    def log(self, ref: JobRef, lines: int | None, node: int) -> str:
+        """Return the log of a node's recorded command; its end alone, unless `lines` is None.
 
         Raises:
             BackendUnavailableError: The storage is not there, or cannot be read.
         """
         try:
-            data = self.mounted.read(f"jobs/{name}/{service_job.LOG}", None if lines is None else _TAIL_BYTES)
+            path = f"{self.own(ref, node)}/{service_job.LOG}"
+            data = self.mounted.read(path, None if lines is None else _TAIL_BYTES)
         except OSError as error:
             raise BackendUnavailableError(
                 f"{error.filename or 'The storage'} cannot be read: {error.strerror}.", "", "Look at the mount."

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, cast
 
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.environment import travelling
 from jupyter_autotrain.agent.json import JsonObject, JsonValue, to_json
 from jupyter_autotrain.agent.objects import agent_archive
@@ -88,15 +89,32 @@ class TrialPackage:
         """The files that trials of an experiment share."""
         return {name: content for name, content in self.files.items() if name != places.TRIAL_FILE}
 
-    def secret_file(self, values: Mapping[str, str]) -> bytes:
-        """Return the file with the values of the trial's secrets; empty where it has none."""
-        wanted = {name: values[name] for name in self.trial.secrets if name in values}
-        return json.dumps(wanted).encode() if wanted else b""
+    @property
+    def nodes(self) -> int:
+        """How many nodes the trial has."""
+        return self.trial.resources.nodes
+
+    def run_folder(self, variables: Mapping[str, str]) -> str:
+        """Return the folder of all that a job makes, in its container.
+
+        Args:
+            variables: Those of `Service`: where the workers of a job have one disk, each has a folder of its own.
+        """
+        node = f"-${variables['rank']}" if self.nodes > 1 else ""
+        return f"/tmp/{self.name}{node}"  # noqa: S108 - in its container
+
+    def secret_files(self, values: Mapping[str, str]) -> Mapping[str, bytes]:
+        """Return the files with the values of the trial's secrets, one for each node; none where it has no secrets."""
+        names = (*self.trial.secrets, wire.TOKEN_VARIABLE)
+        wanted = {name: values[name] for name in names if name in values}
+        if not wanted:
+            return {}
+        content = json.dumps(wanted).encode()
+        return {service_job.secrets_file(node, self.nodes): content for node in range(self.nodes)}
 
     def with_secrets(self, values: Mapping[str, str]) -> Mapping[str, bytes]:
         """Return the files with the values of the trial's secrets among them."""
-        content = self.secret_file(values)
-        return {**self.files, service_job.SECRETS_FILE: content} if content else self.files
+        return {**self.files, **self.secret_files(values)}
 
 
 def job_name(home: str, job_id: str, longest: int = 120) -> str:
@@ -128,14 +146,16 @@ class Packer:
 
     Args:
         context: The home.
+        node_variables: Those of `Service`.
         lingers: Whether a job waits at its end until all is collected.
 
     Attributes:
         home: Its identity.
     """
 
-    def __init__(self, context: BackendContext, *, lingers: bool = False) -> None:
+    def __init__(self, context: BackendContext, node_variables: Mapping[str, str], *, lingers: bool = False) -> None:
         self._lingers = lingers
+        self._node_variables = node_variables
         self._context = context
         self.home = home_identity(context.home)
         self._packed: dict[str, tuple[str, bytes]] = {}
@@ -157,7 +177,12 @@ class Packer:
         if trial.source is not None and not saved:
             content["resume_note"] = f"starts over: {trial.source.label} has no checkpoint"
         text = json.dumps(content, sort_keys=True)
-        job: JsonObject = {"nodes": 1, "pause_s": _PAUSE_S, "is_container": False, "lingers": self._lingers}
+        nodes = trial.resources.nodes
+        job: dict[str, JsonValue] = {
+            "nodes": nodes, "pause_s": _PAUSE_S, "is_container": False, "lingers": self._lingers,
+        }  # fmt: skip
+        if nodes > 1:
+            job["variables"] = dict(self._node_variables)
         variables = {"PYTHONUNBUFFERED": "1", places.POD_VARIABLE: json.dumps(job, sort_keys=True)}
         if len(text.encode()) > _MOST_VARIABLE_BYTES:
             files[places.TRIAL_FILE] = text.encode()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.states import TrialState
@@ -40,13 +40,20 @@ class ServiceState:
     where: JsonObject | None = None
 
 
+def nodes_of(ref: JobRef) -> int:
+    """Return how many nodes a trial has."""
+    return cast("int", ref.data.get("nodes") or 1)
+
+
 class Service(Protocol):
     """A training service.
 
     Every method raises `BackendUnavailableError` where it does not answer now, and `BackendError` where it refuses.
+    A trial on several nodes is a job of as many workers, each of which learns from its variables which node it is.
     """
 
     capabilities: Capabilities
+    node_variables: Mapping[str, str]  # the names of those variables, as `agent.pods.rendezvous` reads them
     pause_s: float  # between two looks at its jobs
     settle_s: float  # how long a log may still come after the end of its job
     keeps_whole_log: bool  # else a job waits at its end until all of its trial is collected
@@ -75,12 +82,12 @@ class Service(Protocol):
         """Return the states of jobs by their names; those that the service does not know are left out."""
         ...
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:
-        """Return the last lines of a job's log; all it has, for None."""
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:
+        """Return the last lines of the log of a job's worker; all it has, for None."""
         ...
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
-        """Have a running job answer a request about its files, as `agent.pods.requests` does."""
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:
+        """Have a running worker answer a request about its files, as `agent.pods.requests` does."""
         ...
 
     def release(self, ref: JobRef, *, waits: bool) -> None:

@@ -3,6 +3,7 @@
 ```
 packages/HOME/EXPERIMENT/DIGEST/    the files that trials of an experiment share
 jobs/NAME/                          of one trial: `trial.json`, secrets until it begins, `requests`, `answers`
+jobs/NAME/node-N/                   `requests` and `answers` of one of several nodes
 ```
 """
 
@@ -20,7 +21,7 @@ from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import places, service_job
 from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.package import TrialPackage, experiment_of, new_name
-from jupyter_autotrain.backends.services.service import ServiceState
+from jupyter_autotrain.backends.services.service import ServiceState, nodes_of
 from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
@@ -107,33 +108,41 @@ class SharedFolder:
 
     def _put_own(self, package: TrialPackage, values: Mapping[str, str]) -> None:
         job = f"jobs/{package.name}"
-        for folder in (service_job.REQUESTS, service_job.ANSWERS):
-            self.storage.make_folder(f"{job}/{folder}")
+        if self.storage.has(f"{job}/{places.TRIAL_FILE}"):
+            return  # a job may have begun with it: all of its nodes know each other by what lies there
+        for node in range(package.nodes):
+            for folder in (service_job.REQUESTS, service_job.ANSWERS):
+                self.storage.make_folder(f"{_own(package.name, node, package.nodes)}/{folder}")
+        for name, secret in package.secret_files(values).items():
+            self.storage.write(f"{job}/{name}", secret)
         self.storage.write(f"{job}/{places.TRIAL_FILE}", package.trial_text.encode())
-        if secret := package.secret_file(values):
-            self.storage.write(f"{job}/{service_job.SECRETS_FILE}", secret)
 
-    def ask(self, name: str, request: JsonObject) -> JsonValue:
-        """Have a running trial answer a request.
+    def ask(self, ref: JobRef, request: JsonObject, node: int) -> JsonValue:
+        """Have a running node of a trial answer a request.
 
         Raises:
             BackendUnavailableError: It does not within a minute.
             BackendError: It cannot do that.
         """
-        job = f"jobs/{name}"
+        job = f"jobs/{ref.data['name']}"
+        own = self.own(ref, node)
         name_of_file = f"{new_name('request')}.json"
         self._check_running(job)
-        self.storage.write(f"{job}/{service_job.REQUESTS}/{name_of_file}", json.dumps(request).encode())
+        self.storage.write(f"{own}/{service_job.REQUESTS}/{name_of_file}", json.dumps(request).encode())
         end_s = time.monotonic() + _ANSWER_S
-        while (answer := self.storage.take(f"{job}/{service_job.ANSWERS}/{name_of_file}")) is None:
+        while (answer := self.storage.take(f"{own}/{service_job.ANSWERS}/{name_of_file}")) is None:
             if time.monotonic() > end_s:
-                raise BackendUnavailableError(f"The trial does not answer in {job} within {_ANSWER_S:g} s.")
+                raise BackendUnavailableError(f"The trial does not answer in {own} within {_ANSWER_S:g} s.")
             time.sleep(self.storage.look_again_s)
             self._check_running(job)  # another follower may have collected all, and removed the folder
         found = cast("JsonObject", json.loads(answer))
         if "failure" in found:
             raise BackendError(*cast("list[str]", found["failure"]))
         return found["ok"]
+
+    def own(self, ref: JobRef, node: int) -> str:
+        """Return the path of the folder of a node of a trial."""
+        return _own(str(ref.data["name"]), node, nodes_of(ref))
 
     def _check_running(self, job: str) -> None:
         if not self.storage.has(f"{job}/{places.TRIAL_FILE}"):
@@ -183,9 +192,9 @@ class FolderService:
     def __init__(self, folder: SharedFolder) -> None:
         self._folder = folder
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:  # noqa: ARG002 - by its name
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:  # noqa: ARG002 - by its name
         """Ask in the folder."""
-        return self._folder.ask(str(ref.data["name"]), request)
+        return self._folder.ask(ref, request, node)
 
     def release(self, ref: JobRef, *, waits: bool) -> None:  # noqa: ARG002 - that is how it knows
         """Remove the folder of the trial."""
@@ -208,6 +217,12 @@ class FolderService:
     def _end(self, ref: JobRef, state: ServiceState) -> None:
         """Ask the service to end a job."""
         raise NotImplementedError
+
+
+def _own(name: str, node: int, nodes: int) -> str:
+    """Return the folder of a node of a trial."""
+    end = service_job.of_node(node, nodes)
+    return f"jobs/{name}/node{end}" if end else f"jobs/{name}"
 
 
 def _code(package: TrialPackage) -> str:

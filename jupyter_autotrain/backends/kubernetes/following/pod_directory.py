@@ -3,33 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import IO, cast
+from typing import IO
 
-from jupyter_autotrain.agent import files
 from jupyter_autotrain.agent.service import trial_files
 from jupyter_autotrain.backends.directories import listing_below, sizes, write_pieces
 from jupyter_autotrain.backends.kubernetes.access import exec_command
 from jupyter_autotrain.backends.kubernetes.access.exec_command import PodAddress
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import JobTracker
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
-from jupyter_autotrain.backends.local.trial_directory import MOST_BYTES, LocalDirectory
-from jupyter_autotrain.core.backend import Chunk, Cursor
+from jupyter_autotrain.backends.local.trial_directory import LocalDirectory
 from jupyter_autotrain.errors import BackendError
 
 _PIECE_BYTES = 4 << 20
-
-
-def read(job: TrackedJob, cursor: Cursor) -> Chunk:
-    """Return what has come of a stream; of one that a trial has for each rank, on the node of that rank."""
-    rank = cursor.stream.partition("-")[2]
-    workers = cast("int", cursor.ref.data.get("workers") or 1)
-    node = int(rank) // workers if rank.isdigit() else 0
-    directory = job.collected.node(node).directory
-    try:
-        return Chunk(cursor, files.read(directory, cursor.stream, MOST_BYTES, cursor.offset))
-    except OSError as error:
-        fault = "" if files.is_absent(error) else f"its {cursor.stream} cannot be read: {error.strerror}"
-        return Chunk(cursor, b"", fault)
 
 
 class PodDirectory:

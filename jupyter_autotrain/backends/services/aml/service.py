@@ -1,5 +1,7 @@
 """Azure Machine Learning as a `Service`: a trial is a command job, its package lies in the workspace's blob store.
 
+On several nodes it is a job of PyTorch's distribution with one process on each.
+
 Azure Resource Manager starts, lists and cancels jobs; the workspace's run history says where their logs lie, and why
 they failed. Jobs have the blob store's folder mounted, by which requests reach them.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, cast
 from urllib.parse import urlsplit
 
@@ -43,7 +46,12 @@ class AmlService(FolderService):
         options: Of the profile.
     """
 
-    capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_memory=True, secrets=True, queues=True)
+    capabilities = Capabilities(
+        multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, secrets=True, queues=True
+    )
+    node_variables = MappingProxyType(
+        {"rank": "NODE_RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"}
+    )
     pause_s = 5.0
     settle_s = 30.0
     keeps_whole_log = True
@@ -95,23 +103,26 @@ class AmlService(FolderService):
         }
         if gpus := package.trial.resources.gpus:
             variables["CUDA_VISIBLE_DEVICES"] = ",".join(str(index) for index in range(gpus))
-        resources: dict[str, JsonValue] = {"instanceCount": 1}
+        resources: dict[str, JsonValue] = {"instanceCount": package.nodes}
         if kind := options.get("instance_type"):
             resources["instanceType"] = kind
         if shared := options.get("shared_memory"):
             resources["shmSize"] = f"{-(-int(cast('int', shared)) // (1 << 20))}m"
-        return {
+        job: dict[str, JsonValue] = {
             "jobType": "Command", "displayName": package.trial.job_id, "tags": {_TAG: package.trial.job_id},
             "experimentName": options.get("experiment_name") or "jupyter-autotrain",
             "computeId": f"{self._workspace.path}/computes/{options.get('compute')}",
             "environmentId": environment, "environmentVariables": variables,
-            "command": self._folder.command(package, f"/tmp/{package.name}"),  # noqa: S108 - in its container
+            "command": self._folder.command(package, package.run_folder(self.node_variables)),
             "outputs": {_OUTPUT: {
                 "jobOutputType": "uri_folder", "mode": "ReadWriteMount",
                 "uri": f"azureml://datastores/{self._workspace.datastore}/paths/{ROOT}/",
             }},
             "resources": resources,
         }  # fmt: skip
+        if package.nodes > 1:
+            job["distribution"] = {"distributionType": "PyTorch", "processCountPerInstance": 1}
+        return job
 
     def render(self, package: TrialPackage, placement: Placement) -> Submission:  # noqa: ARG002 - Azure places
         """Return the requests of a submit, and what lies in the blob store for it."""
@@ -169,9 +180,9 @@ class AmlService(FolderService):
         told = str(cast("JsonObject", error.get("error") or {}).get("message") or "").strip()
         return f"Azure says of its job: {told.splitlines()[0][:300]}" if told else ""
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:  # noqa: ARG002 - by its name
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - by its name
         """Return what is new of the log, and some before it; all of it, for None."""
-        return self._workspace.log(str(ref.data["name"]), is_whole=lines is None)
+        return self._workspace.log(str(ref.data["name"]), node, is_whole=lines is None)
 
     def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
         path = f"/jobs/{ref.data['name']}"

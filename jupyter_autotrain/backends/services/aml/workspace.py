@@ -16,7 +16,7 @@ from jupyter_autotrain.backends.services.shared_folder import ROOT
 
 API_VERSION: Final = "2024-10-01"
 _OVERLAP_BYTES = 16 << 10  # more than the longest line of a frame
-_LOG = re.compile(r"user_logs/std_log\D*0*\.txt")  # of the first node
+_LOG = re.compile(r"user_logs/std_log\D*(\d*)\.txt")  # its number is that of the node
 
 
 class Workspace:
@@ -39,7 +39,7 @@ class Workspace:
         self._login = login
         self._arm = self._azure(self.address)
         self._history: HttpService | None = None
-        self._logs: dict[str, tuple[str, int]] = {}  # by job: its address, and how much of it was read
+        self._logs: dict[tuple[str, int], tuple[str, int]] = {}  # by job and node: address, and how much was read
 
     def _azure(self, address: str, scope: str = "") -> HttpService:
         return AzureHttp(address, self._login, scope or f"{self.address}/.default", self._ca_file)
@@ -88,29 +88,33 @@ class Workspace:
             self._history = self._azure(f"{address.scheme}://{address.netloc}")
         return cast("JsonObject", self._history.json(Request("GET", f"/history/v1.0{self.path}/runs/{name}/details")))
 
-    def log(self, name: str, *, is_whole: bool) -> str:
-        """Return the log of a job's first node: all of it, or what is new and some before that."""
-        address, read_bytes = self._logs.get(name) or (self._log_address(name), 0)
+    def log(self, name: str, node: int, *, is_whole: bool) -> str:
+        """Return the log of a job's node: all of it, or what is new and some before that."""
+        address, read_bytes = self._logs.get((name, node)) or (self._log_address(name, node), 0)
         if not address:
             return ""
         begin = 0 if is_whole else max(0, read_bytes - _OVERLAP_BYTES)
         try:
             data = self._log_part(address, begin)
         except RefusedError:  # its signature has expired
-            address = self._log_address(name)
+            address = self._log_address(name, node)
             data = self._log_part(address, begin)
-        self._logs[name] = (address, begin + len(data))
+        self._logs[name, node] = (address, begin + len(data))
         return data.decode(errors="replace")
 
     def forget_log(self, name: str) -> None:
-        """Forget where the log of a job lies."""
-        self._logs.pop(name, None)
+        """Forget where the logs of a job lie."""
+        for key in [key for key in self._logs if key[0] == name]:
+            del self._logs[key]
 
-    def _log_address(self, name: str) -> str:
+    def _log_address(self, name: str, node: int) -> str:
         """Return the signed address of a log; "" before there is one."""
         files = cast("Mapping[str, str]", self.run(name).get("logFiles") or {})
-        found = sorted(file for file in files if _LOG.fullmatch(file))
-        return files[found[0]] if found else ""
+        for file, address in files.items():
+            found = _LOG.fullmatch(file)
+            if found and int(found[1] or 0) == node:
+                return address
+        return ""
 
     def _log_part(self, address: str, begin: int) -> bytes:
         url = urlsplit(address)

@@ -1,4 +1,4 @@
-"""PAI-DLC as a `Service`: a trial is a job of one worker, its package and its log lie in a mounted storage.
+"""PAI-DLC as a `Service`: a trial is a job of a worker for each node, its package and logs lie in a mounted storage.
 
 Names of jobs are not unique there. A job claims its trial in the storage before it begins it, so of two jobs that were
 made for one trial, as after a submit whose answer was lost, the second one ends at once.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -28,6 +29,7 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import AutotrainError
 
 _OWN = "autotrain-"
+_PYTORCH = "PyTorchJob"  # others do not tell their workers which node they are
 _PAGE = 100
 _SINCE = "2020-01-01T00:00:00Z"  # else it tells of the jobs of a week alone
 _CPUS = 1
@@ -50,9 +52,7 @@ class DlcService(FolderService):
         options: Of the profile.
     """
 
-    capabilities = Capabilities(
-        multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True, queues=True
-    )
+    node_variables = MappingProxyType({"rank": "RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"})
     pause_s = 5.0  # PAI-DLC wants to be asked seldom
     settle_s = 30.0  # a new job may be missing in lists for a while
     keeps_whole_log = True
@@ -60,6 +60,11 @@ class DlcService(FolderService):
 
     def __init__(self, options: JsonObject) -> None:
         self._options = options
+        self._job_type = str(options.get("job_type") or _PYTORCH)
+        self.capabilities = Capabilities(
+            multi_node=self._job_type == _PYTORCH, multi_worker=True, gpu_slots=True, limits_cpu=True,
+            limits_memory=True, secrets=True, queues=True,
+        )  # fmt: skip
         super().__init__(MountedFolder(cast("JsonObject", options.get("storage") or {})))
         self._workspace = str(options.get("workspace") or "")
         region = str(options.get("region") or "")
@@ -106,10 +111,13 @@ class DlcService(FolderService):
             worker["ResourceConfig"] = _resources(package)
         else:
             worker["EcsSpec"] = options["instance"]
+        workers: list[JsonValue] = [worker]
+        if package.nodes > 1:
+            workers = [{**worker, "Type": "Master"}, {**worker, "PodCount": package.nodes - 1}]
         job: dict[str, JsonValue] = {
-            "DisplayName": package.name, "JobType": options.get("job_type") or "PyTorchJob", "JobSpecs": [worker],
+            "DisplayName": package.name, "JobType": self._job_type, "JobSpecs": workers,
             "WorkspaceId": self._workspace, "Envs": dict(package.job_variables),
-            "UserCommand": self._folder.recorded_command(package, f"/tmp/{package.name}"),  # noqa: S108 - in its container
+            "UserCommand": self._folder.recorded_command(package, self.node_variables),
         }  # fmt: skip
         sources = cast("Sequence[JsonObject]", options.get("data_sources") or ())
         if sources:
@@ -190,9 +198,9 @@ class DlcService(FolderService):
             return ServiceState(state, f"PAI-DLC ended its job ({code}): {told or 'it does not say why'}", where)
         return ServiceState(state, "", where)
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:  # noqa: ARG002 - by its name
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - by its name
         """Return the log, from the storage."""
-        return self._folder.log(str(ref.data["name"]), lines)
+        return self._folder.log(ref, lines, node)
 
     def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - by the ids of its jobs
         for job_id in cast("Sequence[str]", (state.where or {}).get("jobs") or ()):

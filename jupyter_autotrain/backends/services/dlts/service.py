@@ -1,5 +1,7 @@
 """The REST interface of a DLTS (DLWorkspace) dashboard as a `Service`: a trial is a job whose id is made here.
 
+On several nodes DLTS runs a job's command beside its workers, which it reaches by SSH, and starts each by that.
+
 DLTS takes an id once, so a submit whose answer was lost starts nothing twice. The log of a job lies in its folder of
 the shared storage, as the interface's own one is switched off at many clusters.
 """
@@ -7,13 +9,16 @@ the shared storage, as the interface's own one is switched off at many clusters.
 from __future__ import annotations
 
 import netrc
+import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, cast
 from urllib.parse import quote, urlsplit
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services import http_client
 from jupyter_autotrain.backends.services.http_client import HttpService, Request, json_request
@@ -30,6 +35,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError
 
 LOGIN_FILE: Final = "~/.netrc"
 _CREDENTIALS = ("email", "password")
+_NODE = "AUTOTRAIN_NODE"
 _IDS = uuid.UUID("6f0a4f0e-6a0c-5d53-9d5a-0d8b6b7f3c1e")
 _LIMIT = 200  # of ended jobs in a list, which has all others
 _STATES: Final = {
@@ -48,8 +54,10 @@ class DltsService(FolderService):
     """
 
     capabilities = Capabilities(
-        multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True, queues=True
-    )
+        multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True,
+        queues=True,
+    )  # fmt: skip
+    node_variables = MappingProxyType({"rank": _NODE, "first_address": places.FIRST_ADDRESS_VARIABLE})
     pause_s = 2.0
     settle_s = 10.0
     keeps_whole_log = True
@@ -106,17 +114,18 @@ class DltsService(FolderService):
     def _job(self, package: TrialPackage) -> JsonObject:
         """Return the job, as the dashboard takes it."""
         resources = package.trial.resources
-        command = self._folder.recorded_command(package, f"/tmp/{package.name}")  # noqa: S108 - in its container
         job: dict[str, JsonValue] = {
             "team": self._team, "vcName": self._team, "jobId": _id(package.name), "jobName": package.name,
             "jobType": "training", "jobtrainingtype": "RegularJob", "image": package.image,
-            "cmd": "; ".join([*package.exports, command]), "resourcegpu": resources.gpus,
+            "cmd": self._command(package), "resourcegpu": resources.gpus,
             "preemptionAllowed": str(bool(package.options.get("preemptible"))),
             "workPath": "", "enableworkpath": True, "jobPath": "", "enablejobpath": True, "dataPath": "",
             "enabledatapath": False, "mountpoints": [], "env": [], "interactivePorts": [], "ssh": False,
             "ipython": False, "tensorboard": False, "hostNetwork": False, "hostIPC": False, "isPrivileged": False,
             "useGPUTopology": False,
         }  # fmt: skip
+        if package.nodes > 1:
+            job |= {"jobtrainingtype": "PSDistJob", "numps": 1, "numpsworker": package.nodes}
         if gpu_type := package.options.get("gpu_type"):
             job["gpuType"] = gpu_type
         if resources.cpus:
@@ -124,6 +133,19 @@ class DltsService(FolderService):
         if resources.memory_bytes:
             job["memoryrequest"] = f"{-(-resources.memory_bytes // (1 << 20))}Mi"
         return job
+
+    def _command(self, package: TrialPackage) -> str:
+        """Return the command of a job, in one line."""
+        if package.nodes == 1:
+            return "; ".join([*package.exports, self._folder.recorded_command(package, self.node_variables)])
+        names = " ".join(map(str, range(package.nodes)))
+        own = "; ".join([*package.exports, self._folder.logged_command(package, self.node_variables)])
+        told = f"export {_NODE}=$node {places.FIRST_ADDRESS_VARIABLE}=$first;"
+        return (
+            f"{self._folder.claim(package)} || exit 1; first=$(ssh -G worker-0 | sed -n 's/^hostname //p'); "
+            f'for node in {names}; do ssh -n worker-$node "{told}" {shlex.quote(own)} & nodes="$nodes $!"; done; '
+            "for one in $nodes; do wait $one || exit 1; done"
+        )
 
     def _request(self, package: TrialPackage) -> Request:
         return json_request("POST", f"/api/clusters/{quote(self._cluster)}/jobs", self._job(package))
@@ -189,9 +211,9 @@ class DltsService(FolderService):
         lines = str(told.get("message") or "").strip().splitlines()
         return f"DLTS ended its job: {lines[-1] if lines else 'it does not say why'}"
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:  # noqa: ARG002 - by its name
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - by its name
         """Return the log, from the storage."""
-        return self._folder.log(str(ref.data["name"]), lines)
+        return self._folder.log(ref, lines, node)
 
     def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
         path = f"{self._path(str(ref.data['name']))}/status"

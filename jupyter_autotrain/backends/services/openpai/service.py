@@ -1,10 +1,15 @@
-"""OpenPAI's REST interface (v2) as a `Service`: a trial is a job of one task, its package lies in a shared storage."""
+"""OpenPAI's REST interface (v2) as a `Service`: a trial is a job, its package lies in a shared storage.
+
+Each node of a trial is a task. Tasks have their host's network; OpenPAI gives node 0 a port there, where the others
+find it.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, cast
 
 from ruamel.yaml import YAML
@@ -28,6 +33,7 @@ from jupyter_autotrain.errors import AutotrainError
 _API = "/rest-server/api/v2"
 LOGIN_FILE: Final = "~/.openpai/clusters.yaml"
 _ROLE = "trial"
+_PORT = "nodes"
 _LOG = "all"  # stdout and stderr of a task
 _ROTATED = "all.1"
 _BLOCK = 8192  # OpenPAI's log manager puts a newline after each of so many bytes
@@ -46,8 +52,13 @@ class OpenpaiService(FolderService):
     """
 
     capabilities = Capabilities(
-        multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True, queues=True
-    )
+        multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True,
+        queues=True,
+    )  # fmt: skip
+    node_variables = MappingProxyType({
+        "rank": "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", "first_address": f"PAI_HOST_IP_{_ROLE}_0",
+        "first_port": f"PAI_PORT_LIST_{_ROLE}_0_{_PORT}",
+    })  # fmt: skip
     pause_s = 2.0
     settle_s = 20.0
     keeps_whole_log = False
@@ -105,14 +116,17 @@ class OpenpaiService(FolderService):
         options = package.options
         resources = package.trial.resources
         memory = resources.memory_bytes
+        each: dict[str, JsonValue] = {
+            "cpu": max(1, round(resources.cpus or 1)), "gpu": resources.gpus,
+            "memoryMB": -(-memory // (1 << 20)) if memory else _MEMORY_MB,
+        }  # fmt: skip
+        if package.nodes > 1:
+            each["ports"] = {_PORT: 1}
         task: dict[str, JsonValue] = {
-            "instances": 1, "taskRetryCount": 0, "dockerImage": "image",
-            "completion": {"minFailedInstances": 1, "minSucceededInstances": 1},
-            "resourcePerInstance": {
-                "cpu": max(1, round(resources.cpus or 1)), "gpu": resources.gpus,
-                "memoryMB": -(-memory // (1 << 20)) if memory else _MEMORY_MB,
-            },
-            "commands": [*package.exports, self._folder.command(package, f"/tmp/{package.name}")],  # noqa: S108 - in its container
+            "instances": package.nodes, "taskRetryCount": 0, "dockerImage": "image",
+            "completion": {"minFailedInstances": 1, "minSucceededInstances": package.nodes},
+            "resourcePerInstance": each,
+            "commands": [*package.exports, self._folder.command(package, package.run_folder(self.node_variables))],
         }  # fmt: skip
         if shared := options.get("shared_memory"):
             task["extraContainerOptions"] = {"shmMB": -(-int(cast("int", shared)) // (1 << 20))}
@@ -186,9 +200,9 @@ class OpenpaiService(FolderService):
             return ServiceState(state, "Somebody has stopped its job in OpenPAI.")
         return ServiceState(state, _why(status) if word == "FAILED" else "")
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:  # noqa: ARG002 - OpenPAI gives 16 KiB
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - OpenPAI gives 16 KiB
         """Return the end of the task's log; all that OpenPAI keeps, which is two files of it, for None."""
-        task = f"attempts/0/taskRoles/{_ROLE}/taskIndex/0/attempts/0/logs"
+        task = f"attempts/0/taskRoles/{_ROLE}/taskIndex/{node}/attempts/0/logs"
         query = None if lines is None else {"tail-mode": "true"}
         answer = self._http.find(Request("GET", f"{self._path(str(ref.data['name']))}/{task}", query))
         if answer is None:  # its container has not begun

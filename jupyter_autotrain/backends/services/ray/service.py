@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -59,6 +60,7 @@ class RayService:
     """
 
     capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True)
+    node_variables: Mapping[str, str] = MappingProxyType({})
     pause_s = 0.5
     settle_s = 3.0
     keeps_whole_log = True
@@ -201,7 +203,7 @@ class RayService:
             rows = cast("list[JsonObject]", self._http.json(Request("GET", "/api/jobs/")))
         return {str(row["submission_id"]): _state(row) for row in rows if row.get("submission_id") in names}
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None) -> str:
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - there is one
         """Return the end of the job's log on its node."""
         return self._log(str(ref.data["name"]), state.where or {}, lines)
 
@@ -214,7 +216,7 @@ class RayService:
         }  # fmt: skip
         return self._http.call(Request("GET", "/api/v0/logs/file", query)).decode(errors="replace")
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject) -> JsonValue:
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:  # noqa: ARG002 - as above
         """Have a small job on the node of a trial answer."""
         folder = self._folder(str(ref.data["name"]))
         program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
