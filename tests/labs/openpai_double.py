@@ -177,8 +177,8 @@ class OpenpaiDouble(ServiceDouble):
 
     def _logs(self, asked: Asked) -> Answer:
         job = self._found(asked)
-        role, index = asked.parts[2], int(asked.parts[3])
-        if role != "trial" or index >= len(job.workers):
+        index = int(asked.parts[3])
+        if asked.parts[2] != "trial" or index >= len(job.workers):
             raise RefusalError(404, "Log of task is not found.")
         tail = "&tail-mode=true" if asked.query.get("tail-mode") == "true" else ""
         names = ["all", "all.1"] if job.log_file(index).stat().st_size > self.kept_bytes // 2 else ["all"]

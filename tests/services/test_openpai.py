@@ -90,8 +90,8 @@ class TestNodes(OnOpenpai, SeveralNodes):
             assert isinstance(found, Experiment)
             wait_until(lambda: found.store.experiment(found.id).state.is_final, f"the end; {shown}", within_s=240)
             assert [trial.state for trial in found.trials] == [TrialState.SUCCEEDED], made.run("%autotrain why wide")
-            values = [point.values for point in found.store.points(found.id)]
-            assert values == [{"total": 30.0, "world": 2.0}]
+            values = {point.name: point.value for point in found.store.points(found.id)}
+            assert values == {"total": 30.0, "world": 2.0}
             logs = [made.run(f"%autotrain logs wide --rank {rank}") for rank in range(2)]
         assert ["rank 0 on node 0" in logs[0], "rank 1 on node 1" in logs[1]] == [True, True], logs
         (job,) = self.double.runner.jobs.values()

@@ -23,9 +23,10 @@ from jupyter_autotrain.backends.local.trial_directory import LocalDirectory
 from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
 from jupyter_autotrain.backends.log_channel.log_reading import read_stream
-from jupyter_autotrain.backends.services.following import JobFollower, ServiceJob
+from jupyter_autotrain.backends.services.following import JobFollower
 from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage
 from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
+from jupyter_autotrain.backends.services.tracked_job import ServiceJob
 from jupyter_autotrain.core.backend import (
     BackendContext,
     CancelReceipt,

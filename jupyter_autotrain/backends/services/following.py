@@ -11,96 +11,26 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from typing import cast
 
 from jupyter_autotrain.agent.json import JsonObject
-from jupyter_autotrain.agent.pods import frames, places
+from jupyter_autotrain.agent.pods import places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.log_channel import judging
-from jupyter_autotrain.backends.log_channel.collected import CollectedNode, CollectedTrial, GapError
-from jupyter_autotrain.backends.log_channel.log_reading import LogReader
+from jupyter_autotrain.backends.log_channel.collected import GapError
 from jupyter_autotrain.backends.services.service import Service, ServiceState
-from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.backends.services.tracked_job import ServiceJob
 from jupyter_autotrain.errors import AutotrainError
 
 _TAIL_LINES = 60  # a running trial writes a few in a second
 _READERS = 8
 _PIECE_BYTES = 2 << 20
 _PROVED_S = 60.0
-_LINGERS_BYTES = frames.SAFE_LOG_BYTES // 2  # a job that has written twice as much waits until all is collected
 _WAIT_S = 0.05
 _GONE = ServiceState(TrialState.LOST, "Lost: the service does not know its job any more.")
 _log = logging.getLogger(__name__)
-
-
-@dataclass(slots=True, eq=False)
-class ServiceJob:
-    """A trial as this process knows it.
-
-    Attributes:
-        ref: The job.
-        collected: What has come of it.
-        readers: Read the logs of its workers, one for each node.
-        state: At the service; None before it was asked.
-        fault: Why its state or its log is not known at the moment.
-        final: How it ended, once that is settled.
-        is_cancelled: Whether a cancel has asked for its end.
-        is_read: Whether its whole logs were read once by this process.
-        over_since_s: The tick at which the service first said that it is over, or does not know it.
-    """
-
-    ref: JobRef
-    collected: CollectedTrial
-    readers: list[LogReader] = field(init=False)
-    state: ServiceState | None = None
-    fault: str = ""
-    final: Status | None = None
-    is_cancelled: bool = False
-    is_read: bool = False
-    over_since_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.readers = [LogReader(self.collected, node=node) for node in self.collected.nodes]
-        self.final = self.collected.final_status()
-
-    @property
-    def name(self) -> str:
-        """The name of its job at the service."""
-        return str(self.ref.data.get("name") or "")
-
-    @property
-    def counted(self) -> Sequence[CollectedNode]:
-        """The nodes that say how it stands; an elastic trial ends with its first one."""
-        return self.collected.nodes[:1] if self.ref.data.get("elastic") else self.collected.nodes
-
-    def status(self) -> Status | None:
-        """Return what the supervisor of its first node has told last."""
-        return self.collected.nodes[0].status()
-
-    def statuses(self) -> list[Status | None]:
-        """Return what the supervisors of its nodes have told last."""
-        return [node.status() for node in self.counted]
-
-    def has_ended(self) -> bool:
-        """Return whether all that its logs say has come."""
-        return all(node.has_ended() for node in self.counted)
-
-    def settled(self) -> Status | None:
-        """Return how it ended, once that is settled: by this process, or by another one."""
-        if self.final is None:
-            self.final = self.collected.final_status()
-        return self.final
-
-    def lacks_files(self) -> bool:
-        """Return whether a node has ended, and its log has not held all that it should."""
-        return any(node.listing() is not None and not node.has_ended() for node in self.counted)
-
-    def is_over(self) -> bool:
-        """Return whether the service says that it has ended."""
-        return self.state is not None and self.state.state.is_final
 
 
 class JobFollower:
@@ -294,7 +224,7 @@ class JobFollower:
 
     def _waits(self, job: ServiceJob) -> bool:
         """Return whether a job waits at its end until all of its trial is collected."""
-        return not self._service.keeps_whole_log or any(map(_has_much, job.collected.nodes))
+        return not self._service.keeps_whole_log or job.has_left_much()
 
     def _fetch_left(self, job: ServiceJob) -> None:
         """Fetch the files that were too much for the log: small ones first, up to the limit of the trial."""
@@ -357,9 +287,3 @@ class JobFollower:
             self.look_soon()
             time.sleep(_WAIT_S)
         return condition()
-
-
-def _has_much(node: CollectedNode) -> bool:
-    """Return whether the log of a node may not hold all that it has left."""
-    sizes = cast("dict[str, int]", (node.listing() or {}).get("sizes") or {})
-    return bool(node.left) or sum(sizes.values()) > _LINGERS_BYTES

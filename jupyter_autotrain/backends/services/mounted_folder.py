@@ -142,7 +142,8 @@ class MountedFolder(SharedFolder):
         if package.nodes == 1:
             return f"{self.claim(package)} && {self.logged_command(package, variables)}"
         begun = f"{self.there}/jobs/{package.name}/{_BEGUN}"
-        rank, job = f"${variables['rank']}", f'"${variables["first_address"]}"'
+        rank = f"${variables['rank']}"
+        job = f'"${variables["first_address"]}"'
         claim = f"{self.claim(package)} && echo {job} >{begun}/job"
         is_same = f'until [ -s {begun}/job ]; do sleep 1; done; [ "$(cat {begun}/job)" = {job} ]'
         return f"if [ {rank} = 0 ]; then {claim}; else {is_same}; fi && {self.logged_command(package, variables)}"
