@@ -46,7 +46,7 @@ class ProcessService:
     """
 
     capabilities = Capabilities(multi_node=True, multi_worker=True, limits_memory=True, secrets=True, queues=True)
-    node_variables = MappingProxyType({"rank": "NODE", "first_address": "FIRST"})
+    node_variables: Mapping[str, str] = MappingProxyType({"rank": "NODE", "first_address": "FIRST"})
     pause_s = 0.05
     settle_s = 0.3
     keeps_whole_log = True

@@ -51,25 +51,16 @@ def prepare(trial: TrialFile, run: str, environ: Mapping[str, str]) -> list[str]
         trial["data"] = [_with_path(entry, found) for entry in _mappings(trial["data"])]
     trial["data_folder"] = folder
     trial["bundle"] = found.get(places.BUNDLE, "")
-    earlier = _list(trial.pop("resumed", ()))
+    earlier = fields.sequence(trial.pop("resumed", ()))
     resumed = (on_volume and _on_volume(earlier)) or found.get(places.CHECKPOINTS)
     if resumed:
         trial["resume_from"] = resumed
     _use_image(trial)
-    return _check_packages(trial, environ) if trial.get("python_packages") else []
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, (list, tuple)) else []
+    return check(trial, str(trial["python"]), environ) if trial.get("python_packages") else []
 
 
 def _mappings(value: object) -> list[dict[str, object]]:
-    return list(map(fields.mapping, _list(value)))
-
-
-def _check_packages(trial: Mapping[str, object], environ: Mapping[str, str]) -> list[str]:
-
-    return check(trial, str(trial["python"]), environ)
+    return list(map(fields.mapping, fields.sequence(value)))
 
 
 def _with_path(entry: Mapping[str, object], found: Mapping[str, str]) -> dict[str, object]:

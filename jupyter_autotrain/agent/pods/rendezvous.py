@@ -110,17 +110,13 @@ def _of_barrier(path: str) -> list[str]:
         raise PeersError(f"The barrier left no addresses of the other pods: {error}.") from error
     attempt = fields.mapping(fields.mapping(found.get("status")).get("attemptStatus"))
     told = []
-    for role in _list(attempt.get("taskRoleStatuses")):
-        for task in _list(fields.mapping(role).get("taskStatuses")):
+    for role in fields.sequence(attempt.get("taskRoleStatuses")):
+        for task in fields.sequence(fields.mapping(role).get("taskStatuses")):
             status = fields.mapping(fields.mapping(task).get("attemptStatus"))
             told.append(str(status.get("podIP") or ""))
     if not told or "" in told:
         raise PeersError(f"The barrier left {told.count('')} of {len(told)} pods without an address.")
     return told
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list) else []
 
 
 ENDED_CODE = 143  # what schedulers take for a pod that ended since it was told to

@@ -41,11 +41,6 @@ _SEND_LOG_TICKS = 10
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
 
 
-def secrets_file(node: int, nodes: int) -> str:
-    """Return the name of the file with the secrets of a node."""
-    return f"secrets{of_node(node, nodes)}.json"
-
-
 def of_node(node: int, nodes: int) -> str:
     """Return the end of the names of what one of several nodes has for itself; "" where there is one node."""
     return f"-{node}" if nodes > 1 else ""
@@ -67,10 +62,12 @@ def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") ->
     which = (rendezvous.node_of(options, environ), fields.integer(options.get("nodes"), 1))
     if shared and which[1] > 1:
         shared += f"/node{of_node(*which)}"
-    for archive in _mappings(trial.get("archives")):
+    trial["archives"] = archives = list(map(fields.mapping, fields.sequence(trial.get("archives"))))
+    for archive in archives:
         if archive.get("path"):
             archive["path"] = f"{code}/{os.path.basename(str(archive['path']))}"
-    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **_secrets(own_folder, secrets_file(*which))}
+    secrets = _secrets(own_folder, f"secrets{of_node(*which)}.json")
+    own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **secrets}
     answering = _start_answering(folder, shared) if shared else None
     try:
         return Pod(own, folder, code).main()
@@ -138,10 +135,6 @@ def _answer_file(folder: str, shared: str, name: str) -> None:
     RequestLoop(output).answer(request, requests.handlers(folder, is_container=False))
     wire.write_atomically(f"{shared}/{ANSWERS}/{name}", output.getvalue(), sync=False)
     os.unlink(f"{shared}/{REQUESTS}/{name}")
-
-
-def _mappings(value: object) -> list[dict[str, object]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
 def _secrets(folder: str, name: str) -> dict[str, str]:

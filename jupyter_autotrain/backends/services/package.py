@@ -110,7 +110,7 @@ class TrialPackage:
         if not wanted:
             return {}
         content = json.dumps(wanted).encode()
-        return {service_job.secrets_file(node, self.nodes): content for node in range(self.nodes)}
+        return {f"secrets{service_job.of_node(node, self.nodes)}.json": content for node in range(self.nodes)}
 
     def with_secrets(self, values: Mapping[str, str]) -> Mapping[str, bytes]:
         """Return the files with the values of the trial's secrets among them."""

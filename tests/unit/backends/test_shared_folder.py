@@ -5,6 +5,7 @@ import pytest
 from jupyter_autotrain.agent.pods import places, service_job
 from jupyter_autotrain.backends.services import shared_folder
 from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
+from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.errors import BackendError
 
 
@@ -16,4 +17,4 @@ def test_a_request_fails_at_once_where_another_follower_has_removed_the_folder_m
     monkeypatch.setattr(shared_folder.time, "sleep", lambda _: folder.clear("one"))
     for _ in ("removed while it waits", "removed before"):
         with pytest.raises(BackendError, match="no running trial with the folder"):
-            folder.ask("one", {"do": "list", "path": "."})
+            folder.ask(JobRef("lab", "e1-1-1", {"name": "one"}), {"do": "list", "path": "."}, 0)

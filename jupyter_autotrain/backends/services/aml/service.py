@@ -49,7 +49,7 @@ class AmlService(FolderService):
     capabilities = Capabilities(
         multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, secrets=True, queues=True
     )
-    node_variables = MappingProxyType(
+    node_variables: Mapping[str, str] = MappingProxyType(
         {"rank": "NODE_RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"}
     )
     pause_s = 5.0

@@ -52,7 +52,9 @@ class DlcService(FolderService):
         options: Of the profile.
     """
 
-    node_variables = MappingProxyType({"rank": "RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"})
+    node_variables: Mapping[str, str] = MappingProxyType(
+        {"rank": "RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"}
+    )
     pause_s = 5.0  # PAI-DLC wants to be asked seldom
     settle_s = 30.0  # a new job may be missing in lists for a while
     keeps_whole_log = True

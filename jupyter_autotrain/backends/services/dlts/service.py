@@ -57,7 +57,9 @@ class DltsService(FolderService):
         multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True,
         queues=True,
     )  # fmt: skip
-    node_variables = MappingProxyType({"rank": _NODE, "first_address": places.FIRST_ADDRESS_VARIABLE})
+    node_variables: Mapping[str, str] = MappingProxyType(
+        {"rank": _NODE, "first_address": places.FIRST_ADDRESS_VARIABLE}
+    )
     pause_s = 2.0
     settle_s = 10.0
     keeps_whole_log = True

@@ -55,7 +55,7 @@ class OpenpaiService(FolderService):
         multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True,
         queues=True,
     )  # fmt: skip
-    node_variables = MappingProxyType({
+    node_variables: Mapping[str, str] = MappingProxyType({
         "rank": "PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX", "first_address": f"PAI_HOST_IP_{_ROLE}_0",
         "first_port": f"PAI_PORT_LIST_{_ROLE}_0_{_PORT}",
     })  # fmt: skip
