@@ -111,6 +111,10 @@ def _stages(graph: OpGraph, decision: Decision, *, equal: bool) -> str:
     return f"{stages} pipeline stages" if (len(sizes) == 1) is equal else ""
 
 
+def _shared_stages(graph: OpGraph, decision: Decision) -> str:
+    return f"{_layers(graph, decision)} in each stage" if len(decision.stages) > 1 and _layers(graph, decision) else ""
+
+
 def _odd_stages(graph: OpGraph, decision: Decision) -> str:
     """Return why pipeline stages are not executed."""
     reason = "batch statistics are of whole batches" if any(map(is_batch_norm, graph.ops)) else ""
@@ -211,6 +215,7 @@ CHOICES: Final = (
     Choice("expert axis", _EXPORTED, partial(_axis, LoopRole.EXPERT, "experts split")),
     Choice("pipeline of equal stages", _EXECUTED, partial(_stages, equal=True)),
     Choice("pipeline of unequal stages", _EXECUTED, partial(_stages, equal=False)),
+    Choice("tensor axis in stages", _EXECUTED, _shared_stages),
     Choice("GPipe", _EXECUTED, partial(_schedule, Schedule.GPIPE)),
     Choice("1F1B", _EXECUTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
     Choice("interleaved 1F1B", _EXECUTED, partial(_schedule, Schedule.INTERLEAVED)),

@@ -15,7 +15,6 @@ from itertools import accumulate
 from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe
 from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, TensorKind
-from jupyter_autotrain.parallel.tensor_axis import tensor_axis
 from jupyter_autotrain.parallel.tensor_layouts import NotExecutedError
 
 _NUMBERED = re.compile(r"((?:.*?\.)?)(\d+)(?:\.(.*))?")
@@ -30,8 +29,6 @@ def pipeline_recipe(graph: OpGraph, decision: Decision) -> PipelineRecipe | None
     stages = len(decision.stages)
     if stages == 1:
         return None
-    if tensor_axis(graph, decision) is not None:
-        raise NotExecutedError("layers are split over a tensor axis too")
     read = _Reader(graph)
     read.check_layers()
     chunks = stages * decision.chunks

@@ -44,6 +44,10 @@ STAGES = {
     "1F1B, recomputed": Megatron(pipeline=2, microbatches=2, recompute="full"),
     "interleaved": Megatron(pipeline=2, microbatches=2, interleaved=True),
     "1F1B, fully sharded": Megatron(pipeline=2, data=2, microbatches=2, zero=3),
+    "1F1B, tensor": Megatron(pipeline=2, tensor=2, microbatches=2),
+    "interleaved, tensor and sequence": Megatron(
+        pipeline=2, tensor=2, sequence_parallel=True, microbatches=2, interleaved=True
+    ),
 }
 OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed", "tensor and sequence")
 CASES = [f"llama: {states}" for states in (*STATES, "tensor", "tensor, recomputed")]
@@ -60,6 +64,7 @@ BY_DEFAULT = (
 )
 ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
 ON_FOUR += ["gpt2 of 4: 1F1B, fully sharded", "stack: 1F1B, fully sharded"]
+ON_FOUR += ["gpt2 of 4: 1F1B, tensor", "gpt2 of 4: interleaved, tensor and sequence", "stack: 1F1B, tensor"]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 
 

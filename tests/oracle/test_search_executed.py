@@ -115,6 +115,7 @@ def test_where_nothing_that_runs_fits_the_plan_says_so_with_what_would_and_is_ex
         found.recipe()
 
 
+@pytest.mark.usefixtures("data_axes_alone")
 def test_what_is_asked_for_is_shown_with_the_word():
     asked = plan(GPT, None, "8xA100", pins=Megatron(tensor=2, pipeline=2, microbatches=2), **INSTANT)
     assert "pipeline 2" in asked.solution.name

@@ -70,12 +70,28 @@ PIPELINE_ROWS = {
         Schedule.GPIPE,
     ),
 }
+SHARED_STAGES = {
+    "1F1B, tensor": ({"pipeline": 2, "tensor": 2, "microbatches": 4}, None),
+    "GPipe, tensor and sequence, recomputed": (
+        {"pipeline": 2, "tensor": 2, "sequence_parallel": True, "microbatches": 2, "recompute": "full"},
+        Schedule.GPIPE,
+    ),
+    "interleaved, tensor and sequence": (
+        {"pipeline": 2, "tensor": 2, "sequence_parallel": True, "microbatches": 2, "interleaved": True},
+        None,
+    ),
+    "1F1B, FSDP, tensor and sequence": (
+        {"pipeline": 2, "tensor": 2, "sequence_parallel": True, "data": 2, "microbatches": 4, "zero": 3},
+        None,
+    ),
+}
+STAGED_ROWS = PIPELINE_ROWS | SHARED_STAGES
 
 
 def ranks_of(row):
     """Return processes of a row with pipeline stages."""
-    degrees, _ = PIPELINE_ROWS[row]
-    return degrees["pipeline"] * degrees.get("data", 1)
+    degrees, _ = STAGED_ROWS[row]
+    return degrees["pipeline"] * degrees.get("data", 1) * degrees.get("tensor", 1)
 
 
 def skip_beyond(model, row):
@@ -84,6 +100,10 @@ def skip_beyond(model, row):
         pytest.skip("the graph has three equal blocks: the head is fused with the last layer")
     if model.endswith("5 layers") and row.startswith("interleaved"):
         pytest.skip("chunks are of equal numbers of layers")
+    if "tensor" in row and model.startswith("bloom"):
+        pytest.skip("its heads are shaped so that a tensor axis does not run")
+    if "sequence" in row and model.startswith("Blocks"):
+        pytest.skip("its layers shape heads by the positions of their input")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +119,7 @@ class Stages(Megatron):
 
 @cache
 def staged(model, row):
-    degrees, schedule = PIPELINE_ROWS[row]
+    degrees, schedule = STAGED_ROWS[row]
     words = {"search": "recursive_programming", "pins": Stages(**degrees, schedule=schedule)}
     return api.plan(training.network(model), training.example(model), f"{ranks_of(row)}xA100", **words)
 

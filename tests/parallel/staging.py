@@ -10,6 +10,7 @@ from torch import distributed, nn
 from torch.utils.data import DataLoader
 
 from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.apply.clipping import local
 from jupyter_autotrain.parallel.plan import Plan
 from tests.parallel import training
 
@@ -96,7 +97,7 @@ def saved_for_transformers(model, plan, folder):
 
 def held_elements(model, plan):
     """Weight → elements that this rank holds of it."""
-    return {name: weight.numel() for name, weight in Loop(model, plan).net.named_parameters()}
+    return {name: local(weight).numel() for name, weight in Loop(model, plan).net.named_parameters()}
 
 
 def lengths(model, plan):

@@ -21,6 +21,7 @@ TIGHT = 0.6  # of what plain data parallelism takes
 CASES = [(model, count, tight) for model in training.TENSOR_MODELS for count in COUNTS for tight in (False, True)]
 HELD = [*((model, 4, True) for model in training.TENSOR_MODELS), ("gpt2", 3, True), ("llama", 2, False)]
 RUN = [("llama", 2, True), ("t5", 2, True)]
+DEGREES = [{"data": 2}, {"tensor": 2}, {"data": 2, "tensor": 2}, {"pipeline": 2, "tensor": 2}]
 LOSS = 1e-5
 
 
@@ -55,7 +56,7 @@ def test_a_default_answer_has_a_recipe(case):
     assert plan.solution.none_runs == ""
 
 
-@pytest.mark.parametrize("degrees", [{"data": 2}, {"tensor": 2}, {"data": 2, "tensor": 2}], ids=str)
+@pytest.mark.parametrize("degrees", DEGREES, ids=str)
 def test_a_plan_of_given_degrees_runs(degrees):
     plan = api.plan(graph_of("gpt2", 16), None, f"{prod(degrees.values())}xA100", pins=Degrees(**degrees))
     assert plan.beyond == ()

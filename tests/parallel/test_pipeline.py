@@ -10,7 +10,8 @@ from tests.matrices import long_besides  # noqa: E402 - after the check for torc
 from tests.parallel import planning, staging, training  # noqa: E402 - after the check for torch
 from tests.parallel.parity import GRADIENT, LOSS, apart  # noqa: E402 - after the check for torch
 
-CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.PIPELINE_ROWS]
+CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.STAGED_ROWS]
+CLIPPED = ["1F1B", "1F1B, FSDP", "interleaved", *planning.SHARED_STAGES]
 DEFAULT = [
     ("llama of 4 layers", "1F1B"),
     ("gpt2 of 4 layers", "GPipe, FSDP, recomputed"),
@@ -18,6 +19,8 @@ DEFAULT = [
     ("llama of 5 layers", "1F1B of 4"),
     ("bert of 4 layers", "interleaved, FSDP"),
     ("vit of 4 layers", "1F1B, DDP"),
+    ("llama of 4 layers", "1F1B, tensor"),
+    ("gpt2 of 4 layers", "GPipe, tensor and sequence, recomputed"),
 ]
 
 
@@ -44,7 +47,7 @@ def test_drawn_models_train_on_drawn_rows_as_one_process(ranks, alone, number):
     assert gradient < GRADIENT
 
 
-@pytest.mark.parametrize("row", long_besides(["1F1B, FSDP"], ["1F1B", "1F1B, FSDP", "interleaved"]))
+@pytest.mark.parametrize("row", long_besides(["1F1B, FSDP"], CLIPPED))
 def test_gradients_are_clipped_by_the_norm_over_all_stages_and_tied_weights_count_once(ranks, alone, row):
     plan = planning.staged("gpt2 of 4 layers", row).to_json()
     words = {"model": "gpt2 of 4 layers", "max_norm": 0.1}
@@ -79,14 +82,15 @@ MOVES = {
     "1F1B": ("1F1B", 2),
     "interleaved": ("interleaved", 2),
     "1F1B, FSDP": ("1F1B, FSDP", 4),
+    "1F1B, tensor": ("1F1B, tensor", 4),
 }
-DEFAULT_MOVES = [("1F1B", "one process"), ("FSDP", "1F1B, FSDP")]
+DEFAULT_MOVES = [("1F1B", "one process"), ("FSDP", "1F1B, FSDP"), ("1F1B, tensor", "FSDP"), ("tensor", "1F1B, tensor")]
 
 
 def moved(ranks, name, loop, folder):
     row, count = MOVES[name]
     model = "gpt2 of 4 layers"
-    plan = planning.staged(model, row) if row in planning.PIPELINE_ROWS else planning.planned(model, row, max(2, count))
+    plan = planning.staged(model, row) if row in planning.STAGED_ROWS else planning.planned(model, row, max(2, count))
     return ranks.run(count, loop, model=model, plan=plan.to_json(), folder=folder)[0]
 
 
@@ -104,15 +108,27 @@ def test_what_one_plan_has_saved_goes_on_in_another(ranks, tmp_path, move):
     assert later == pytest.approx(losses[3:], abs=1e-6)
 
 
-def test_plain_transformers_loads_what_stages_have_saved(ranks, tmp_path):
+@pytest.mark.parametrize("row", long_besides(["1F1B, FSDP"], ["1F1B, FSDP", "1F1B, tensor"]))
+def test_plain_transformers_loads_what_stages_have_saved(ranks, tmp_path, row):
     import transformers
 
-    plan = planning.staged("gpt2 of 4 layers", "1F1B, FSDP").to_json()
+    plan = planning.staged("gpt2 of 4 layers", row).to_json()
     words = {"model": "gpt2 of 4 layers", "plan": plan, "folder": str(tmp_path)}
     weights = ranks.run(4, staging.saved_for_transformers, **words)[0]
     loaded = transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
     assert type(loaded) is transformers.GPT2LMHeadModel
     assert all(torch.equal(weight, weights[name]) for name, weight in loaded.named_parameters())
+
+
+def test_a_rank_holds_its_part_of_the_weights_of_its_stage(ranks):
+    words = {"model": "llama of 4 layers", "plan": planning.staged("llama of 4 layers", "1F1B, tensor").to_json()}
+    whole = ranks.run(1, staging.held_elements, **words)[0]
+    held = ranks.run(4, staging.held_elements, **words)
+    assert held[0] == held[1]
+    assert held[2] == held[3]
+    assert held[0].keys() | held[2].keys() == whole.keys()
+    split = {name for name, elements in (held[0] | held[2]).items() if 2 * elements == whole[name]}
+    assert whole.keys() - split == {name for name in whole if "norm" in name}
 
 
 def test_a_rank_holds_the_weights_of_its_stage_alone(ranks):

@@ -117,6 +117,12 @@ def test_plans_of_the_models_have_no_fault_on_64_devices(model, zero):
     assert (found.ranks, found.faults, found.uneven) == (64, (), ())
 
 
+@pytest.mark.parametrize("row", long_besides(["tensor"], ["tensor", "FSDP, tensor"]))
+def test_ranks_that_share_layers_have_no_fault(row):
+    found = planned("gpt2", "2x4xA100", pins=planning.TENSOR_ROWS[row])
+    assert (found.ranks, found.faults, found.uneven) == (8, (), ())
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("devices", ["8x8xA100", "32x8xA100", "128x8xA100"])
 def test_answers_for_up_to_1024_devices_have_no_fault(devices):
@@ -159,8 +165,12 @@ def staged(row, model=DEEP, batches=lambda batch, rank: batch, before=lambda net
     return plan.rehearse(train)
 
 
-CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.PIPELINE_ROWS]
-DEFAULT = [(DEEP, "1F1B, FSDP"), ("gpt2 of 4 layers", "interleaved")]
+CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.STAGED_ROWS]
+DEFAULT = [
+    (DEEP, "1F1B, FSDP"),
+    ("gpt2 of 4 layers", "interleaved"),
+    ("gpt2 of 4 layers", "1F1B, FSDP, tensor and sequence"),
+]
 
 
 @pytest.mark.parametrize("case", long_besides(DEFAULT, CASES), ids=lambda case: "{}-{}".format(*case))

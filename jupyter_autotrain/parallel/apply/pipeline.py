@@ -15,7 +15,7 @@ from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGP
 from torch.utils._pytree import tree_leaves
 
 from jupyter_autotrain.parallel.apply.ranks import Ranks
-from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe
+from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe, Recipe
 from jupyter_autotrain.parallel.apply.sharding import Synchronization
 from jupyter_autotrain.parallel.apply.stages import Layers, parts_of
 from jupyter_autotrain.parallel.cost.memory import Schedule
@@ -29,7 +29,7 @@ class Pipeline:
 
     Args:
         model: Holds the weights of this rank's parts.
-        recipe: The stages.
+        recipe: With the stages.
         ranks: All ranks.
         exchanged: What ranks with other samples exchange for each part.
         loss_of: Runs the whole model.
@@ -38,19 +38,22 @@ class Pipeline:
     def __init__(
         self,
         model: nn.Module,
-        recipe: PipelineRecipe,
+        recipe: Recipe,
         ranks: Ranks,
         exchanged: Mapping[int, Synchronization],
         loss_of: LossOf,
     ) -> None:
-        self._recipe = recipe
+        assert recipe.pipeline is not None
+        self._recipe: PipelineRecipe = recipe.pipeline
         self._ranks = ranks
         self._exchanged = exchanged
         self._microbatches: list[Any] = []
         self._schedules: dict[bool, tuple[object, Any]] = {}
-        layers = Layers(model, recipe)
+        sharers = ranks.sharers if recipe.tensor and recipe.tensor.regions else 1
+        layers = Layers(model, self._recipe)
         self._parts = {
-            part: _Part(model, layers, recipe.layers_of(part), self._find, loss_of) for part in parts_of(recipe, ranks)
+            part: _Part(model, layers, self._recipe.layers_of(part), self._find, loss_of, sharers)
+            for part in parts_of(self._recipe, ranks)
         }
 
     def _find(self, number: int) -> Any:  # noqa: ANN401 - a microbatch as the user has it
@@ -108,10 +111,17 @@ class _Part(nn.Module):
         part: Numbers of the part's layers.
         find: Returns a microbatch by its number.
         loss_of: Runs the whole model.
+        sharers: Ranks that share the positions of what goes from layer to layer.
     """
 
     def __init__(
-        self, model: nn.Module, layers: Layers, part: range, find: Callable[[int], Any], loss_of: LossOf
+        self,
+        model: nn.Module,
+        layers: Layers,
+        part: range,
+        find: Callable[[int], Any],
+        loss_of: LossOf,
+        sharers: int,
     ) -> None:
         super().__init__()
         self.model = model
@@ -119,6 +129,7 @@ class _Part(nn.Module):
         self._part = part
         self._find = find
         self._loss_of = loss_of
+        self._sharers = sharers
 
     def forward(self, received: torch.Tensor | None = None, *, number: torch.Tensor) -> torch.Tensor:
         """Return what goes to the next part, or the loss."""
@@ -129,6 +140,8 @@ class _Part(nn.Module):
     def entering(self) -> tuple[torch.Tensor, ...]:
         """Return a tensor of the form of what the part before sends, as the model makes it for the first layer."""
         made: torch.Tensor = self._layers.run(range(0), None, lambda: self._loss_of(self._find(0)))
+        if self._sharers > 1:
+            made = made[:, : made.shape[1] // self._sharers]
         return (made.detach().requires_grad_(made.is_floating_point()),)
 
 

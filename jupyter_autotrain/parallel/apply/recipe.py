@@ -122,7 +122,7 @@ class PipelineRecipe:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that executing a plan needs: uniform data axes, and a tensor axis or pipeline stages beside them.
+    """Everything that executing a plan needs: uniform data axes, a tensor axis, and pipeline stages.
 
     Attributes:
         ranks: All processes.

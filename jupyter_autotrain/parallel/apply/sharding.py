@@ -75,12 +75,13 @@ def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
         model.to(ranks.device)
         return Synchronization()
     copy_from_rank_0(model, ranks.device)
-    if recipe.pipeline:
-        return _spread_parts(model, recipe, ranks)
+    tied = keep_parts(model, recipe.pipeline, ranks) if recipe.pipeline else ()
     model.to(ranks.device)
     if recipe.tensor and ranks.tensor:
-        share_layers(model, recipe.tensor, ranks.tensor)
+        share_layers(model, recipe.tensor, ranks.tensor, staged=recipe.pipeline is not None)
         warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place
+    if recipe.pipeline:
+        return spread_parts(model, recipe, ranks, tied)
     if ranks.mesh is None:
         return Synchronization()
     if recipe.zero is ZeroLevel.NONE and recipe.tensor is None:
@@ -101,12 +102,10 @@ def copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
                 tensor.copy_(same)
 
 
-def _spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
-    """Keep the weights of this rank's stage, and spread these over the ranks that have the same stage."""
+def spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks, tied: Iterable[Tied]) -> Synchronization:
+    """Spread the weights that this rank has kept over the ranks that have the same stage."""
     pipeline = recipe.pipeline
     assert pipeline is not None
-    tied = keep_parts(model, pipeline, ranks)
-    model.to(ranks.device)
     before = dict(model.named_parameters(remove_duplicate=False))
     parts: dict[int, Synchronization] = {}
     for part in parts_of(pipeline, ranks):

@@ -28,32 +28,48 @@ from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, Tensor
 HIDDEN: Final = "hidden_states"
 
 
-def share_layers(model: nn.Module, recipe: TensorRecipe, mesh: DeviceMesh) -> None:
-    """Split a model's layers over a tensor axis; its weights are the same on all ranks.
+def share_layers(model: nn.Module, recipe: TensorRecipe, mesh: DeviceMesh, *, staged: bool = False) -> None:
+    """Split a model's layers over a tensor axis; its weights are the same on all ranks of the axis.
+
+    Args:
+        model: The model.
+        recipe: What is to be split, and how.
+        mesh: The axis.
+        staged: Whether other stages have some of the weights; modules without any stay as they are.
 
     Raises:
         PlanError: Weights are of a kind that is not split, or tied to others that are split otherwise; or the model is
             compiled.
     """
+
+    def is_here(path: str) -> bool:
+        return not staged or any(True for _ in model.get_submodule(path).parameters())
+
     _keep_from_compiling(model)
-    _split_weights(model, recipe.modules, mesh)
-    for module in recipe.modules:
+    modules = [module for module in recipe.modules if is_here(module.path)]
+    _split_weights(model, modules, mesh)
+    for module in modules:
         if module.split is WeightSplit.NONE and module.comes is not module.reads:
             _gather_input(model.get_submodule(module.path), mesh, module.comes, module.reads)
-    for path in recipe.summed:
+    for path in filter(is_here, recipe.summed):
         _sum_gradients(model.get_submodule(path), mesh)
-    for path in recipe.gathered:
+    for path in filter(is_here, recipe.gathered):
         _gather_input(model.get_submodule(path), mesh, Layout.POSITIONS, Layout.WHOLE, Layout.TERMS)
-    for first, last in recipe.regions:
+    for first in filter(is_here, (first for first, _ in recipe.regions)):
         _gather_input(model.get_submodule(first), mesh, Layout.WHOLE, Layout.POSITIONS)
+    for last in filter(is_here, (last for _, last in recipe.regions)):
         _gather_output(model.get_submodule(last), mesh)
-    for path in recipe.sizes:
-        owner, _, attribute = path.rpartition(".")
-        writing = model.get_submodule(owner)
-        setattr(writing, attribute, getattr(writing, attribute) // mesh.size())
-    if any(module.leaves is Layout.CLASSES for module in recipe.modules):
+    _divide_sizes(model, (path for path in recipe.sizes if is_here(path.rpartition(".")[0])), mesh.size())
+    if any(module.leaves is Layout.CLASSES for module in modules):
         loss_parallel().__enter__()  # for the backward pass as well, wherever the loop has it
         model.register_forward_hook(_uncompiled(_plain_outputs))
+
+
+def _divide_sizes(model: nn.Module, paths: Iterable[str], ranks: int) -> None:
+    for path in paths:
+        owner, _, attribute = path.rpartition(".")
+        writing = model.get_submodule(owner)
+        setattr(writing, attribute, getattr(writing, attribute) // ranks)
 
 
 def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: DeviceMesh) -> None:

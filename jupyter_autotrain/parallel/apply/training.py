@@ -61,7 +61,7 @@ class Training:
         self._schedulers = list(schedulers)
         self._pipeline: Pipeline | None = None
         if recipe.pipeline and not ranks.are_alone:
-            self._pipeline = Pipeline(model, recipe.pipeline, ranks, exchanged.parts, self._loss_of)
+            self._pipeline = Pipeline(model, recipe, ranks, exchanged.parts, self._loss_of)
         self._checked = ranks.are_alone
         self._numbers = _own_numbers(ranks)
 
@@ -140,11 +140,10 @@ class Training:
         """Return the loss over the samples of all ranks; with stages, only the last one has made any."""
         if self._ranks.are_alone:
             return loss
-        copies = 1 if self._pipeline else self._ranks.sharers
         dtypes = [torch.float32, *(weight.dtype for weight in self.model.parameters())]
         loss = loss.to(functools.reduce(torch.promote_types, dtypes))  # the same on stages that have made none
         distributed.all_reduce(loss)
-        return loss / (self._ranks.samples * copies)
+        return loss / (self._ranks.samples * self._ranks.sharers)
 
     def _loss_of(self, batch: Any) -> torch.Tensor:  # noqa: ANN401 - as above
         if self._loss_fn is None:

@@ -7,8 +7,8 @@ from typing import Final
 
 from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe, Recipe
 from jupyter_autotrain.parallel.cost.memory import ZeroLevel
-from jupyter_autotrain.parallel.plan.recipe_code import optimizer_code, recompute_lines, switches, usage
-from jupyter_autotrain.parallel.plan.tensor_code import Source, tuple_lines
+from jupyter_autotrain.parallel.plan.recipe_code import optimizer_code, recompute_lines, share_lines, switches, usage
+from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table, tuple_lines
 
 _IMPORTS: Final = """
 import functools
@@ -35,7 +35,7 @@ def train(model, loader, epochs=1, max_norm=None):
     ranks, exchanged = spread_stages(model)
     optimizer = make_optimizer(model)
     forward = functools.partial(loss_of, model)
-    pipeline = Pipeline(model, RECIPE.pipeline, ranks, exchanged.parts, forward)
+    pipeline = Pipeline(model, RECIPE, ranks, exchanged.parts, forward)
     tied = {weight for weight, _ in exchanged.tied}
     for _ in range(epochs):
         for batch in loader:
@@ -46,7 +46,7 @@ def train(model, loader, epochs=1, max_norm=None):
             optimizer.step()
             optimizer.zero_grad()
             distributed.all_reduce(loss)  # only the last stage has made any
-            yield loss / ranks.samples
+            yield loss / (ranks.samples * ranks.sharers)
 '''
 
 
@@ -57,7 +57,8 @@ def pipeline_code(recipe: Recipe, head: Sequence[str]) -> str:
         recipe: How the plan is executed.
         head: Comment lines above it.
     """
-    optimizer = optimizer_code(masters=bool(recipe.compute) and recipe.samples == 1)
+    masters = bool(recipe.compute) and recipe.samples == 1
+    optimizer = optimizer_code(masters=masters, several_meshes=recipe.tensor is not None)
     own = ["\n".join(_table(recipe)), "\n".join(_spread(recipe)), optimizer, _LOOP]
     source = Source.of_interpreter(staged=True)
     source.read(_IMPORTS)
@@ -71,6 +72,8 @@ def pipeline_code(recipe: Recipe, head: Sequence[str]) -> str:
 def _table(recipe: Recipe) -> Iterator[str]:
     """Yield the lines of what the interpreter's functions read of a recipe."""
     assert recipe.pipeline is not None
+    if recipe.tensor:
+        yield from tensor_table(recipe.tensor)
     yield "RECIPE = Recipe("
     yield f"    ranks={recipe.ranks},"
     if recipe.replicas > 1:
@@ -80,6 +83,8 @@ def _table(recipe: Recipe) -> Iterator[str]:
     yield f"    microbatches={recipe.microbatches},"
     if recipe.compute:
         yield f'    compute="{recipe.compute}",'
+    if recipe.tensor:
+        yield f"    tensor={TABLE},"
     yield from (f"    {line}" for part in _stages(recipe.pipeline) for line in part.splitlines())
     yield ")\n"
 
@@ -99,9 +104,14 @@ def _spread(recipe: Recipe) -> Iterator[str]:
     yield "def spread_stages(model):"
     yield '    """Keep the weights of this rank\'s stage, those of rank 0; return the ranks and what they exchange."""'
     yield "    ranks = meet(RECIPE)"
-    yield "    torch.manual_seed(torch.initial_seed() % 2**32 + ranks.rank)  # ranks drop out other units"
+    yield "    own = ranks.rank // ranks.sharers"
+    yield "    torch.manual_seed(torch.initial_seed() % 2**32 + own)  # ranks drop out other units"
     off = switches(without_cache=recipe.without_cache, without_checkpointing=recipe.without_checkpointing)
     yield from (f"    {line}" for line in off)
     yield from recompute_lines(recipe)
     yield "    copy_from_rank_0(model, ranks.device)"
-    yield "    return ranks, _spread_parts(model, RECIPE, ranks)"
+    yield "    tied = keep_parts(model, RECIPE.pipeline, ranks)"
+    yield "    model.to(ranks.device)"
+    if recipe.tensor:
+        yield from share_lines("ranks.tensor, staged=True")
+    yield "    return ranks, spread_parts(model, RECIPE, ranks, tied)"

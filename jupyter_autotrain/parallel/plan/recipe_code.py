@@ -193,12 +193,17 @@ def recompute_lines(recipe: Recipe) -> Iterator[str]:
 def _distributed(recipe: Recipe) -> Iterator[str]:
     """Yield what makes the weights those of a rank: layers shared, then replicas or shards."""
     if recipe.tensor:
-        yield f'    share_layers(model, {TABLE}, mesh["tensor"])'
-        yield '    warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place'
+        yield from share_lines('mesh["tensor"]')
     if _is_grouped(recipe):
         yield from _sharded(recipe)
     elif recipe.samples > 1:
         yield "    replicate(model, device_mesh=mesh)"
+
+
+def share_lines(words: str) -> Iterator[str]:
+    """Yield what makes ranks of a tensor axis share layers; the axis is the first of the words."""
+    yield f"    share_layers(model, {TABLE}, {words})"
+    yield '    warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place'
 
 
 def _sharded(recipe: Recipe) -> Iterator[str]:

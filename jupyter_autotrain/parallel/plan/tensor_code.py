@@ -16,8 +16,8 @@ from jupyter_autotrain.parallel.plan.modules import indices_of, template_of
 TABLE: Final = "LAYERS"
 _MEMORY: Final = "jupyter_autotrain.parallel.cost"
 _INTERPRETER: Final = "jupyter_autotrain.parallel.apply"
-_MODULES: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor", "sharding")  # in order of need
-_STAGED: Final = ("recipe", "ranks", "recompute", "clipping", "stages", "sharding", "pipeline")
+_SHARED: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor")  # in order of need
+_STAGED: Final = ("ranks", "stages", "sharding", "pipeline")
 _FOR_CHECKERS: Final = re.compile(r"  # (?:type: ignore|noqa).*")
 _ERROR: Final = '''class PlanError(Exception):
     """A model or a batch that does not fit the plan."""
@@ -50,7 +50,7 @@ class Source:
         source = cls()
         if staged:
             source.read(files(_MEMORY).joinpath("memory.py").read_text(encoding="utf-8"))
-        for module in _STAGED if staged else _MODULES:
+        for module in (*_SHARED, *(_STAGED if staged else ("sharding",))):
             source.read(files(_INTERPRETER).joinpath(f"{module}.py").read_text(encoding="utf-8"))
         return source
 

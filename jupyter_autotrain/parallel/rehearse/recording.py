@@ -25,6 +25,7 @@ from torch.distributed.pipelining._utils import (
     _StageForwardMeta,
     extract_tensor_metas,
 )
+from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 from torch.nn.parallel import DistributedDataParallel
 from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
@@ -36,6 +37,7 @@ from jupyter_autotrain.parallel.apply.measuring import MemoryWatch
 from jupyter_autotrain.parallel.rehearse.outcome import RECV, SEND, Exchange, Recording
 
 STEPS: Final = 2  # so that what a loop does between steps is seen, too
+_WAITS: Final = frozenset(("wait_tensor", "wrap_tensor_autograd"))  # for what was exchanged before
 _OWN: Final = ("/torch/", "/jupyter_autotrain/", "/transformers/", "<frozen", "/contextlib.py", "/functools.py")
 
 
@@ -55,7 +57,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call] # torch's
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # noqa: ANN401 - as torch's own
         if func.namespace in {"c10d", "_c10d_functional"}:
             name = func.name().split("::")[1].split(".")[0].strip("_")
-            if name != "wait_tensor":
+            if name not in _WAITS:
                 self._exchanged(name, torch.utils._pytree.tree_leaves(args))  # noqa: SLF001 - torch has no other
         return func(*args, **(kwargs or {}))
 
@@ -130,6 +132,7 @@ def _as_rank(rank: int, ranks: int) -> Iterator[None]:
                 yield
         finally:
             distributed.destroy_process_group()
+            _clear_sharding_prop_cache()  # which holds groups that are gone, for meshes like those of the next rank
 
 
 @contextlib.contextmanager

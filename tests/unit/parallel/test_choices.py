@@ -43,10 +43,6 @@ def test_data_axes_with_any_sharding_and_recompute_are_executed(zero, recompute)
     ("pins", "found"),
     [
         ({"mesh": (4,), "ops": {"*c_attn": (None,), "*c_proj": ("k",), "*": ("batch",)}}, "split over the axis"),
-        (
-            Megatron(tensor=2, pipeline=2, microbatches=2),
-            "2 pipeline stages, where layers are split over a tensor axis",
-        ),
         ({"mesh": (4,), "ops": {"*": (None,)}}, "the same work on all ranks of the axis replica"),
     ],
 )
@@ -68,6 +64,16 @@ def test_a_tensor_axis_as_megatron_has_it_is_executed_beside_a_data_axis(zero, s
     assert (recipe.ranks, recipe.samples, recipe.tensor.ranks, recipe.zero) == (4, 2, 2, zero)
     assert "tensor axis" in rows(plan)
     assert ("tensor axis with sequence" in rows(plan)) is sequence
+    assert all(choice.support is Support.EXECUTED for choice, _ in choices_in(plan.graph, plan.decision))
+
+
+@pytest.mark.parametrize("devices", [4, 8])
+def test_a_tensor_axis_in_stages_is_executed_with_a_data_axis_too(devices):
+    pins = Megatron(tensor=2, pipeline=2, sequence_parallel=True, zero=1, microbatches=4)
+    plan = api.plan(GRAPH, cluster=f"{devices}xA100", pins=pins, **INSTANT)
+    recipe = plan.recipe()
+    assert (recipe.ranks, recipe.samples, recipe.tensor.ranks, recipe.pipeline.stages) == (devices, devices // 4, 2, 2)
+    assert {"tensor axis", "tensor axis in stages", "pipeline of equal stages", "1F1B"} <= rows(plan)
     assert all(choice.support is Support.EXECUTED for choice, _ in choices_in(plan.graph, plan.decision))
 
 
