@@ -115,7 +115,7 @@ def test_recompute_wraps_the_layers_that_do(ranks):
 def test_stages_keep_their_own_layers(ranks):
     code = planned({"stages": 2, "microbatches": 4, "mesh": (4,), "ops": {"*": (None,)}}).to_code()
     names = run(code)
-    kinds = [isinstance(layer, torch.nn.Identity) for layer in names["model"].module.layers]
+    kinds = [isinstance(layer, torch.nn.Identity) for layer in names["model"].layers]
     assert sorted(kinds) == kinds
     assert any(kinds)
     assert not all(kinds)

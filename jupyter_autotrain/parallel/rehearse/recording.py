@@ -132,7 +132,7 @@ def _as_rank(rank: int, ranks: int) -> Iterator[None]:
                 yield
         finally:
             distributed.destroy_process_group()
-            _clear_sharding_prop_cache()  # which holds groups that are gone, for meshes like those of the next rank
+            _clear_sharding_prop_cache()  # type: ignore[no-untyped-call] # torch's; it holds groups that are gone
 
 
 @contextlib.contextmanager
