@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
-from jupyter_autotrain.parallel.decision import Decision, OpDecision
+from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
 from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe, why_not_staged
 from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
@@ -30,6 +30,27 @@ class Support(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Decided:
+    """A decision for a graph, with what several rows ask of it.
+
+    Attributes:
+        graph: The graph.
+        decision: The decision.
+        roles: Roles of the loops that each axis splits.
+        tensor_axis: The axis over which layers are split.
+        why_not_shared: Why that axis is not executed; "" where it is, or where there is none.
+        why_not_staged: Why the stages are not executed; "" where they are, or where there is one.
+    """
+
+    graph: OpGraph
+    decision: Decision
+    roles: tuple[set[LoopRole], ...]
+    tensor_axis: int | None
+    why_not_shared: str
+    why_not_staged: str
+
+
+@dataclass(frozen=True, slots=True)
 class Choice:
     """A kind of choice.
 
@@ -41,13 +62,16 @@ class Choice:
 
     name: str
     support: Support
-    found: Callable[[OpGraph, Decision], str]
+    found: Callable[[Decided], str]
 
 
 def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
     """Yield the rows that a plan uses, each with what it has of it."""
+    roles = tuple(axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes)))
+    reasons = why_not_executed(graph, decision), why_not_staged(graph, decision)
+    decided = Decided(graph, decision, roles, tensor_axis(graph, decision), *reasons)
     for choice in CHOICES:
-        words = choice.found(graph, decision)
+        words = choice.found(decided)
         if words:
             yield choice, words
 
@@ -62,119 +86,120 @@ def executed() -> tuple[str, ...]:
     return tuple(choice.name for choice in CHOICES if choice.support is Support.EXECUTED)
 
 
-def _axis(role: LoopRole, what: str, graph: OpGraph, decision: Decision) -> str:
+def _axis(role: LoopRole, what: str, plan: Decided) -> str:
     """Return the axes that split loops of a role, but for the tensor axis, which has rows of its own."""
-    shared = tensor_axis(graph, decision)
-    axes = [
-        name
-        for axis, name in enumerate(decision.mesh.axes)
-        if axis != shared and role in axis_roles(graph, decision, axis)
-    ]
+    names = plan.decision.mesh.axes
+    axes = [names[axis] for axis, roles in enumerate(plan.roles) if axis != plan.tensor_axis and role in roles]
     return f"{what} over the axis {' and '.join(axes)}" if axes else ""
 
 
-def _layers(graph: OpGraph, decision: Decision) -> str:
+def _layers(plan: Decided) -> str:
     """Return the tensor axis over which layers are split, whatever lies between them."""
-    axis = tensor_axis(graph, decision)
-    if axis is None or why_not_executed(graph, decision):
+    if plan.tensor_axis is None or plan.why_not_shared:
         return ""
-    return f"layers split over the axis {decision.mesh.axes[axis]}"
+    return f"layers split over the axis {plan.decision.mesh.axes[plan.tensor_axis]}"
 
 
-def _positions(graph: OpGraph, decision: Decision) -> str:
+def _positions(plan: Decided) -> str:
     """Return the tensor axis that splits positions within layers."""
-    axis = tensor_axis(graph, decision)
-    if axis is None or LoopRole.SEQUENCE not in axis_roles(graph, decision, axis) or why_not_executed(graph, decision):
+    axis = plan.tensor_axis
+    if axis is None or LoopRole.SEQUENCE not in plan.roles[axis] or plan.why_not_shared:
         return ""
-    return f"positions within layers split over the axis {decision.mesh.axes[axis]}"
+    return f"positions within layers split over the axis {plan.decision.mesh.axes[axis]}"
 
 
-def _odd_layers(graph: OpGraph, decision: Decision) -> str:
+def _odd_layers(plan: Decided) -> str:
     """Return why a tensor axis is not executed."""
-    axis = tensor_axis(graph, decision)
-    reason = why_not_executed(graph, decision)
-    return f"layers split over the axis {decision.mesh.axes[axis or 0]}, where {reason}" if reason else ""
+    reason = plan.why_not_shared
+    axis = plan.decision.mesh.axes[plan.tensor_axis or 0] if reason else ""
+    return f"layers split over the axis {axis}, where {reason}" if reason else ""
 
 
-def _idle_axis(graph: OpGraph, decision: Decision) -> str:
-    axes = [name for axis, name in enumerate(decision.mesh.axes) if not axis_roles(graph, decision, axis)]
+def _idle_axis(plan: Decided) -> str:
+    axes = [name for name, roles in zip(plan.decision.mesh.axes, plan.roles, strict=True) if not roles]
     return f"the same work on all ranks of the axis {' and '.join(axes)}" if axes else ""
 
 
-def _stages(graph: OpGraph, decision: Decision, *, equal: bool) -> str:
-    stages = len(decision.stages)
-    if stages == 1 or why_not_staged(graph, decision):
+def _stages(plan: Decided, *, equal: bool) -> str:
+    stages = len(plan.decision.stages)
+    if stages == 1 or plan.why_not_staged:
         return ""
-    recipe = pipeline_recipe(graph, decision)
+    recipe = pipeline_recipe(plan.graph, plan.decision)
     assert recipe is not None
     sizes = {len(recipe.layers_of(part)) for part in range(recipe.parts)}
     return f"{stages} pipeline stages" if (len(sizes) == 1) is equal else ""
 
 
-def _shared_stages(graph: OpGraph, decision: Decision) -> str:
-    return f"{_layers(graph, decision)} in each stage" if len(decision.stages) > 1 and _layers(graph, decision) else ""
+def _shared_stages(plan: Decided) -> str:
+    shared = _layers(plan) if len(plan.decision.stages) > 1 else ""
+    return f"{shared} in each stage" if shared else ""
 
 
-def _odd_stages(graph: OpGraph, decision: Decision) -> str:
+def _odd_stages(plan: Decided) -> str:
     """Return why pipeline stages are not executed."""
-    reason = "batch statistics are of whole batches" if any(map(is_batch_norm, graph.ops)) else ""
-    reason = why_not_staged(graph, decision) or reason
-    return f"{len(decision.stages)} pipeline stages, where {reason}" if reason and len(decision.stages) > 1 else ""
+    stages = len(plan.decision.stages)
+    if stages == 1:
+        return ""
+    reason = plan.why_not_staged
+    if not reason and any(map(is_batch_norm, plan.graph.ops)):
+        reason = "batch statistics are of whole batches"
+    return f"{stages} pipeline stages, where {reason}" if reason else ""
 
 
-def _schedule(schedule: Schedule, _graph: OpGraph, decision: Decision) -> str:
-    return f"the schedule {schedule}" if len(decision.stages) > 1 and decision.schedule is schedule else ""
+def _schedule(schedule: Schedule, plan: Decided) -> str:
+    return f"the schedule {schedule}" if len(plan.decision.stages) > 1 and plan.decision.schedule is schedule else ""
 
 
-def _accumulation(_graph: OpGraph, decision: Decision) -> str:
-    alone = len(decision.stages) == 1
-    return f"{decision.microbatches} microbatches, accumulated" if alone and decision.microbatches > 1 else ""
+def _accumulation(plan: Decided) -> str:
+    alone = len(plan.decision.stages) == 1
+    return f"{plan.decision.microbatches} microbatches, accumulated" if alone and plan.decision.microbatches > 1 else ""
 
 
-def _zero(level: ZeroLevel, what: str, _graph: OpGraph, decision: Decision) -> str:
-    used = any(op.states.zero is level for op in decision.ops.values())
-    return what if used and decision.mesh.devices > 1 else ""
+def _zero(level: ZeroLevel, what: str, plan: Decided) -> str:
+    used = any(op.states.zero is level for op in plan.decision.ops.values())
+    return what if used and plan.decision.mesh.devices > 1 else ""
 
 
-def _levels(graph: OpGraph, decision: Decision) -> str:
-    parameters = {t.id for t in graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable}
+def _levels(plan: Decided) -> str:
+    parameters = {t.id for t in plan.graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable}
     levels = set[ZeroLevel]()
-    for op in graph.ops:
+    for op in plan.graph.ops:
         if not parameters.isdisjoint(x.tensor for x in op.inputs):
-            levels.add(decision.ops[op.name].states.zero)
-    several = len(levels) > 1 and decision.mesh.devices > 1
+            levels.add(plan.decision.ops[op.name].states.zero)
+    several = len(levels) > 1 and plan.decision.mesh.devices > 1
     return f"some weights at ZeRO level {min(levels):d}, others at {max(levels):d}" if several else ""
 
 
-def _hybrid(_graph: OpGraph, decision: Decision) -> str:
-    return "weights shared out within groups" if any(op.states.inner for op in decision.ops.values()) else ""
+def _hybrid(plan: Decided) -> str:
+    return "weights shared out within groups" if any(op.states.inner for op in plan.decision.ops.values()) else ""
 
 
-def _recompute(mode: Recompute, _graph: OpGraph, decision: Decision) -> str:
-    return f"recompute {mode}" if any(op.recompute is mode for op in decision.ops.values()) else ""
+def _recompute(mode: Recompute, plan: Decided) -> str:
+    return f"recompute {mode}" if any(op.recompute is mode for op in plan.decision.ops.values()) else ""
 
 
-def _host(which: Callable[[OpDecision], bool], what: str, _graph: OpGraph, decision: Decision) -> str:
-    return what if any(which(op) for op in decision.ops.values()) else ""
+def _host(what: str, states: str, plan: Decided) -> str:
+    return (
+        f"{what} in the host's memory" if any(getattr(op.states, states) for op in plan.decision.ops.values()) else ""
+    )
 
 
-def _joined_samples(graph: OpGraph, decision: Decision) -> str:
+def _joined_samples(plan: Decided) -> str:
     """Return why ranks may not have samples of their own; batch statistics may be of a rank's own samples."""
-    reason = graph.unsplittable_reason
-    splits = [axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes))]
-    if not reason or not any(LoopRole.BATCH in roles for roles in splits) or _batch_statistics(graph, decision):
+    reason = plan.graph.unsplittable_reason
+    if not reason or not any(LoopRole.BATCH in roles for roles in plan.roles) or _batch_statistics(plan):
         return ""
     return f"samples of its own on each rank, although {reason}"
 
 
-def _batch_statistics(graph: OpGraph, decision: Decision) -> str:
-    if decision.mesh.devices > 1 and any(is_batch_norm(op) for op in graph.ops):
+def _batch_statistics(plan: Decided) -> str:
+    if plan.decision.mesh.devices > 1 and any(is_batch_norm(op) for op in plan.graph.ops):
         return "batch statistics"
     return ""
 
 
-def _half_precision(graph: OpGraph, _decision: Decision) -> str:
-    trained = (t for t in graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable)
+def _half_precision(plan: Decided) -> str:
+    trained = (t for t in plan.graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable)
     return "float16 weights, whose gradients need scaling" if any(t.dtype == "float16" for t in trained) else ""
 
 
@@ -182,11 +207,6 @@ def is_batch_norm(op: Op) -> bool:
     """Return whether an op takes statistics over the batch."""
     words = " ".join([op.kind, *(member.name for member in op.members)])
     return any(name in words for name in BATCH_STATISTICS)
-
-
-def _seen_when_applied(_graph: OpGraph, _decision: Decision) -> str:
-    """Return nothing: it is a choice of the training script, which `apply` refuses before anything runs."""
-    return ""
 
 
 _EXECUTED, _EXPORTED, _NOT = Support
@@ -205,7 +225,7 @@ CHOICES: Final = (
     Choice("batch statistics", _EXECUTED, _batch_statistics),
     Choice("tensor axis", _EXECUTED, _layers),
     Choice("tensor axis with sequence", _EXECUTED, _positions),
-    Choice("torch.compile on a tensor axis", _NOT, _seen_when_applied),
+    Choice("torch.compile on a tensor axis", _NOT, lambda _: ""),  # a choice of the script, which `apply` refuses
     Choice("tensor axis used otherwise", _EXPORTED, _odd_layers),
     Choice("tensor axis over features", _EXPORTED, partial(_axis, LoopRole.FEATURE, "features split")),
     Choice("tensor axis over heads", _EXPORTED, partial(_axis, LoopRole.HEAD, "heads split")),
@@ -220,16 +240,8 @@ CHOICES: Final = (
     Choice("1F1B", _EXECUTED, partial(_schedule, Schedule.ONE_F_ONE_B)),
     Choice("interleaved 1F1B", _EXECUTED, partial(_schedule, Schedule.INTERLEAVED)),
     Choice("pipeline stages used otherwise", _EXPORTED, _odd_stages),
-    Choice(
-        "optimizer on the host",
-        _EXPORTED,
-        partial(_host, lambda op: op.states.offload, "optimizer states in the host's memory"),
-    ),
-    Choice(
-        "table on the host",
-        _EXPORTED,
-        partial(_host, lambda op: op.states.host_table, "embedding tables in the host's memory"),
-    ),
+    Choice("optimizer on the host", _EXPORTED, partial(_host, "optimizer states", "offload")),
+    Choice("table on the host", _EXPORTED, partial(_host, "embedding tables", "host_table")),
     Choice("idle axis", _NOT, _idle_axis),
     Choice("float16 weights", _NOT, _half_precision),
     Choice("samples that meet", _NOT, _joined_samples),
