@@ -7,6 +7,7 @@ import copy
 import torch
 from torch import nn
 from torch.distributed.tensor import DTensor
+from torch.distributed.tensor.debug import CommDebugMode
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply import interpreter
@@ -20,6 +21,15 @@ def held_elements(plan):
     """Weight → elements that this rank holds of it."""
     loop = training.Loop("gpt2", plan)
     return {name: local(weight).numel() for name, weight in loop.net.named_parameters()}
+
+
+def gradient_sums(plan):
+    """How many sums over the ranks a backward pass takes."""
+    net = applied(plan)
+    loss = net(**training.example("llama")).loss
+    with CommDebugMode() as counted:
+        loss.backward()
+    return counted.get_total_counts()
 
 
 def applied(plan, model="llama"):

@@ -70,7 +70,13 @@ def test_each_rank_holds_its_part_of_the_split_weights(ranks):
     first, second = ranks.run(2, sharing.held_elements, plan=planned("gpt2", "tensor", 2))
     assert first == second
     assert first["transformer.h.0.attn.c_attn.weight"] == whole["transformer.h.0.attn.c_attn.weight"] // 2
+    assert first["transformer.h.0.mlp.c_fc.bias"] == whole["transformer.h.0.mlp.c_fc.bias"] // 2
     assert sum(first.values()) < 0.55 * sum(whole.values())
+
+
+def test_products_of_one_input_sum_its_gradient_once(ranks):
+    layers = 2
+    assert ranks.run(2, sharing.gradient_sums, plan=planned("llama", "tensor", 2))[0] == 2 * layers + 1
 
 
 def test_logits_stay_split_in_training_and_are_whole_in_evaluation(ranks):

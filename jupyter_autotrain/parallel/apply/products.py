@@ -2,19 +2,21 @@
 
 The weight stays a parameter of the module, as one distributed tensor; the forward pass takes this rank's part of it.
 Which rank has what is what Megatron-LM does (Shoeybi et al. 2019): columns are output features, rows input features,
-the vocabulary is rows of an embedding. Biases stay whole: a rank reads the part that meets its columns.
+the vocabulary is rows of an embedding. A bias is split with its columns. It is whole where a weight is split by rows,
+and of several projections in one weight, whose parts FSDP cannot share out along the same dim: a rank reads its part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
 import torch
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
-from torch.distributed.tensor import Shard
+from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor.placement_types import Placement, _StridedShard
 
 from jupyter_autotrain.errors import PlanError
@@ -26,8 +28,8 @@ CONV1D: Final = "Conv1D"  # of transformers: a product whose weight is (inputs, 
 _FEATURES_OF = {WeightSplit.COLUMNS: 0, WeightSplit.ROWS: 1, WeightSplit.VOCABULARY: 0}  # dim of (outputs, inputs)
 
 
-def placement_of(module: nn.Module, recipe: ModuleRecipe) -> Placement:
-    """Return how a module's weight lies on the tensor axis.
+def placements_of(module: nn.Module, recipe: ModuleRecipe) -> dict[str, Placement]:
+    """Return how a module's weight lies on the tensor axis, and its bias where that is split with the columns.
 
     Raises:
         PlanError: The module is of a kind that is not split.
@@ -37,7 +39,12 @@ def placement_of(module: nn.Module, recipe: ModuleRecipe) -> Placement:
         dim = 1 - dim
     elif not can_split(module):
         raise _unknown(module, recipe)
-    return Shard(dim) if recipe.parts == 1 else _StridedShard(dim, split_factor=recipe.parts)
+    if recipe.parts > 1:
+        return {"weight": _StridedShard(dim, split_factor=recipe.parts)}
+    found: dict[str, Placement] = {"weight": Shard(dim)}
+    if recipe.split is not WeightSplit.ROWS and getattr(module, "bias", None) is not None:
+        found["bias"] = Shard(0)
+    return found
 
 
 def can_split(module: nn.Module) -> bool:
@@ -45,11 +52,36 @@ def can_split(module: nn.Module) -> bool:
     return _is_linear(module) or _is_embedding(module) or _is_conv1d(module)
 
 
-def split_forward(module: nn.Module, recipe: ModuleRecipe, mesh: DeviceMesh) -> Callable[[torch.Tensor], torch.Tensor]:
+@dataclass
+class MovedInput:
+    """The input of the last product by columns, moved: others that read it share that, and its gradient is summed once.
+
+    Attributes:
+        source: What it was made of, and how.
+        moved: The result.
+    """
+
+    source: tuple[Any, ...] = (None,)
+    moved: torch.Tensor | None = None
+
+    def of(self, x: torch.Tensor, recipe: ModuleRecipe, mesh: DeviceMesh) -> torch.Tensor:
+        """Return the input of a product in the layout in which it is read."""
+        gradient = None if recipe.is_gathered else Layout.TERMS
+        version = x._version if torch.is_grad_enabled() else None  # noqa: SLF001 - torch's own count of changes
+        source = (x, version, recipe.comes, recipe.reads, gradient)
+        if self.moved is None or version is None or self.source[0] is not x or self.source[1:] != source[1:]:
+            self.source = source
+            self.moved = moved(x, mesh, recipe.comes, recipe.reads, gradient=gradient)
+        return self.moved
+
+
+def split_forward(
+    module: nn.Module, recipe: ModuleRecipe, mesh: DeviceMesh, shared: MovedInput
+) -> Callable[[torch.Tensor], torch.Tensor]:
     """Return the forward pass of a module with a split weight, from the layout of its input to that of its output."""
     if _is_embedding(module):
         return partial(_embedded, module, recipe, mesh)
-    return partial(_multiplied, module, recipe, mesh)
+    return partial(_multiplied, module, recipe, mesh, shared)
 
 
 def _is_linear(module: nn.Module) -> bool:
@@ -73,7 +105,13 @@ def _unknown(module: nn.Module, recipe: ModuleRecipe) -> PlanError:
     )
 
 
-def _multiplied(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, x: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - a linear module
+def _multiplied(
+    module: Any,  # noqa: ANN401 - a linear module
+    recipe: ModuleRecipe,
+    mesh: DeviceMesh,
+    shared: MovedInput,
+    x: torch.Tensor,
+) -> torch.Tensor:
     weight = local(module.weight)
     if _is_conv1d(module):
         weight = weight.t()
@@ -82,16 +120,16 @@ def _multiplied(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, x: torch.Te
         made = moved(nn.functional.linear(x, weight), mesh, Layout.TERMS, recipe.leaves)
         bias = _bias_of(module, recipe.leaves, mesh)
         return made if bias is None else made + bias
-    x = moved(x, mesh, recipe.comes, recipe.reads, gradient=None if recipe.is_gathered else Layout.TERMS)
+    x = shared.of(x, recipe, mesh)
     made = nn.functional.linear(x, weight, _bias_of(module, Layout.FEATURES, mesh, recipe.parts))
     return moved(made, mesh, Layout.FEATURES, recipe.leaves)
 
 
 def _bias_of(module: Any, leaves: Layout, mesh: DeviceMesh, parts: int = 1) -> torch.Tensor | None:  # noqa: ANN401 - a linear module
-    """Return the part of a module's whole bias that meets what this rank has of a product."""
+    """Return the part of a module's bias that meets what this rank has of a product."""
     bias: torch.Tensor | None = module.bias
-    if bias is None or leaves is Layout.WHOLE:
-        return bias
+    if bias is None or isinstance(bias, DTensor) or leaves is Layout.WHOLE:
+        return None if bias is None else local(bias)
     bias = summed(bias, mesh)
     return bias if leaves is Layout.POSITIONS else bias.view(parts, mesh.size(), -1)[:, mesh.get_local_rank()].flatten()
 

@@ -22,7 +22,7 @@ from torch.utils._pytree import tree_map
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.layouts import moved, summed
-from jupyter_autotrain.parallel.apply.products import placement_of, split_forward
+from jupyter_autotrain.parallel.apply.products import MovedInput, placements_of, split_forward
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
 
 HIDDEN: Final = "hidden_states"
@@ -74,18 +74,20 @@ def _divide_sizes(model: nn.Module, paths: Iterable[str], ranks: int) -> None:
 
 def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: DeviceMesh) -> None:
     made: dict[nn.Parameter, tuple[nn.Parameter, Placement]] = {}
+    shared = MovedInput()
     by_module = {model.get_submodule(recipe.path): recipe for recipe in modules}  # one may have several names
     module: Any
     for module, recipe in by_module.items():
         if recipe.split is WeightSplit.NONE:
             continue
-        placement = placement_of(module, recipe)
-        new, known = made.get(module.weight) or (_distributed(module.weight, mesh, placement), placement)
-        if known != placement:
-            raise _tied(recipe.path)
-        made[module.weight] = new, placement
-        module.weight = new
-        module.forward = split_forward(module, recipe, mesh)
+        for name, placement in placements_of(module, recipe).items():
+            weight = getattr(module, name)
+            new, known = made.get(weight) or (_distributed(weight, mesh, placement), placement)
+            if known != placement:
+                raise _tied(recipe.path)
+            made[weight] = new, placement
+            setattr(module, name, new)
+        module.forward = split_forward(module, recipe, mesh, shared)
     for module in model.modules():
         for name, weight in module.named_parameters(recurse=False):
             if weight in made:  # no op reads it there, or the plan would say how
