@@ -34,7 +34,7 @@ from jupyter_autotrain.parallel.plan import Megatron, Plan
 SPEARMAN = 0.9
 CHOSEN = 0.1
 WARM_STEPS = 4
-STEPS = 7
+STEPS = 15
 BATCH = 16
 LENGTH = 64
 SIZES = {"hidden_size": 256, "intermediate_size": 1024, "num_hidden_layers": 4, "num_attention_heads": 8}
@@ -96,18 +96,24 @@ class Row:
 
 
 def plans_of(model: str, ranks: int) -> dict[str, Plan]:
-    """Return the plans that are run; the default answer is one of them."""
+    """Return the plans that are run, each once; the default answer is the first of them."""
     net, inputs, cluster = MODELS[model](), batch_of(model), f"{ranks}xlocal"
     found = {"default": plan(net, inputs, cluster)}
+    recipes = {"default": found["default"].recipe()}
     for name, pins in {**DATA, **TENSOR}.items():
         mode = "data_parallel" if name in DATA else "hybrid_parallel"
         try:
             made = plan(net, inputs, cluster, mode=mode, search="recursive_programming", pins=pins)
-            made.recipe()
+            recipe = made.recipe()
         except AutotrainError as refusal:
             print(f"  {model}, {ranks} ranks, {name}: left out: {str(refusal).splitlines()[0]}")
             continue
+        same = next((other for other, known in recipes.items() if known == recipe), "")
+        if same:
+            print(f"  {model}, {ranks} ranks, {name}: left out: the same as {same}")
+            continue
         found[name] = made
+        recipes[name] = recipe
     return found
 
 

@@ -204,6 +204,22 @@ def test_edges_between_two_runs_are_their_own():
             assert np.array_equal(short.forward_s, full.forward_s)
 
 
+def test_products_that_read_one_input_share_the_change_of_its_layout():
+    b = Builder()
+    x = b.apply("_softmax", [b.input("x", 64, 32)], (64, 32), "before", dim=-1)
+    for name in ("queries", "keys", "values"):
+        linear(b, x, 32, name)
+    b.apply("relu", [x], (64, 32), "after")
+    graph = b.graph()
+    model = CostModel(graph, ClusterSpec.parse("2xA100"), MeshSpec(("a",), (2,)))
+    tables = {graph.ops[reader].name: model.edges_into(reader)[0] for reader in graph.consumers[x]}
+    change = model.edge_pricer.redistribution.seconds
+    split, whole = (Layouts.of(np.array([[code]])) for code in (0, REPLICATE))
+    once_s = float(change(split, whole, model.tensor_bytes(x))[0, 0])
+    assert tables["keys"].forward_s.max() == pytest.approx(once_s / 3)
+    assert tables["after"].forward_s.max() > once_s / 3
+
+
 @pytest.fixture(scope="module")
 def megatron():
     path = Path(__file__).parents[2] / "benchmarks" / "megatron_accuracy.py"

@@ -179,11 +179,15 @@ class Fit:
         return _alpha_beta(lines, seconds)
 
     def _moving(self, collective: AlphaBeta) -> AlphaBeta:
-        """Return what moving an activation between layouts takes beside the collective, an all-reduce here."""
-        samples = self._of("moved")
-        sent = [2 * (collective.start_s + sample["bytes"] * collective.s_per_byte) for sample in samples]
-        seconds = [max(sample["seconds"] - sent_s, self.launch_s) for sample, sent_s in zip(samples, sent, strict=True)]
-        return _alpha_beta([(1.0, sample["bytes"]) for sample in samples], seconds)
+        """Return what moving an activation between products takes beside the collective, an all-reduce here."""
+        lines = []
+        seconds = []
+        for sample in self._of("moved", how="summed"):
+            (alone,) = self._of("moved", how="alone", bytes=sample["bytes"])
+            sent_s = 2 * (collective.start_s + sample["bytes"] * collective.s_per_byte)
+            lines.append((1.0, sample["bytes"]))
+            seconds.append(max(sample["seconds"] - alone["seconds"] - sent_s, self.launch_s))
+        return _alpha_beta(lines, seconds)
 
     def _shared_update_s(self, s_per_byte: float, launch_s: float) -> float:
         """Return what updating a weight of which a rank has a part takes more than updating a whole one."""

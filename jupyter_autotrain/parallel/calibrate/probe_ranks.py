@@ -49,24 +49,32 @@ class RankProber(Prober):
         """Return all samples of so many ranks."""
         super().all()
         if self.ranks > 1:
-            self.collectives()
-            self.overlap()
             mesh = DeviceMesh.from_group(self.group, self.device.type)
-            self.spread(mesh)
+            self.collectives()
             self.moved(mesh)
+            self.overlap()
+            self.spread(mesh)
         return self.samples
 
     def moved(self, mesh: DeviceMesh) -> None:
-        """Measure an activation that is summed over the ranks, and its gradient."""
+        """Measure an activation that is summed over the ranks behind a product, its gradient, and the product alone.
+
+        Ranks compute before they meet, as in a model: where they share CPUs, each waits for the one that runs last.
+        """
+        a = self.random(512, 512)
+
+        def step(x: torch.Tensor, mesh: DeviceMesh | None) -> None:
+            a @ a
+            made = x * 1
+            if mesh is not None:
+                terms = DTensor.from_local(made, mesh, [Partial()], run_check=False)
+                made = terms.redistribute(placements=[Replicate()]).to_local()
+            torch.autograd.backward(made, torch.ones_like(made))
+
         for size in LINK_BYTES[:3]:
             x = self.random(int(size / 4)).requires_grad_()
-
-            def move(x: torch.Tensor = x) -> None:
-                terms = DTensor.from_local(x, mesh, [Partial()], run_check=False)
-                whole = terms.redistribute(placements=[Replicate()]).to_local()
-                torch.autograd.backward(whole, torch.ones_like(whole))
-
-            self.add("moved", move, bytes=size)
+            self.add("moved", partial(step, x, None), how="alone", bytes=size)
+            self.add("moved", partial(step, x, mesh), how="summed", bytes=size)
 
     def spread(self, mesh: DeviceMesh) -> None:
         """Measure forward and backward of layers whose weights are whole, replicated, and shared out in two ways."""

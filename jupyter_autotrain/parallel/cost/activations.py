@@ -8,12 +8,22 @@ computed again, so each of the run's `count` blocks is charged 1/count of them.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
 from jupyter_autotrain.parallel.cost.memory import Recompute
-from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import (
+    DTYPE_BYTES,
+    Family,
+    LoopRole,
+    Op,
+    Operand,
+    OpGraph,
+    RepeatedBlocks,
+    TensorKind,
+)
 
 MODES = (Recompute.NONE, Recompute.SELECTIVE, Recompute.FULL)
 Shares = tuple[float, float, float]  # share of the bytes that is kept, per mode of `MODES`
@@ -27,6 +37,8 @@ class GraphAnalysis:
     Attributes:
         edge_shares: (tensor, consumer) → shares, charged in the smaller layout of producer and consumer.
         own_shares: Op → its tensors kept in the op's own layout, with their shares.
+        moved_together: (tensor, product) → products with weights that read it in one block, such as queries, keys and
+            values: they share a change of its layout, and the sum of its gradient.
         extra_shares: Op → shares of its `saved_extra_bytes` and `unfused_extra_bytes`.
         again: Op → how often its forward pass runs again, per mode.
         repeats: Op → blocks in its run (1 outside runs).
@@ -41,6 +53,7 @@ class GraphAnalysis:
 
     edge_shares: Mapping[tuple[int, int], Shares]
     own_shares: Mapping[int, tuple[tuple[int, Shares], ...]]
+    moved_together: Mapping[tuple[int, int], int]
     extra_shares: Mapping[int, Shares]
     recomputes: Mapping[int, Shares]
     repeats: Mapping[int, int]
@@ -55,13 +68,14 @@ class GraphAnalysis:
 
 def analyse_graph(graph: OpGraph) -> GraphAnalysis:
     """Analyse a graph; linear in it."""
-    spans = [(run, range(run.start, run.start + run.length * run.count)) for run in graph.repeated_blocks]
+    spans = _spans(graph)
     repeats = {i: run.count for run, span in spans for i in span}
     core = _attention_core(graph)
     edges, own = _charges(graph, core, repeats)
     analysis = GraphAnalysis(
         edge_shares=edges,
         own_shares=own,
+        moved_together=_moved_together(graph),
         extra_shares={op.id: _shares(op.id, repeats, dropped=op.id in core) for op in graph.ops},
         recomputes={op.id: (0.0, float(op.id in core), float(op.id in repeats)) for op in graph.ops},
         repeats={op.id: repeats.get(op.id, 1) for op in graph.ops},
@@ -138,6 +152,22 @@ def _charge_block_inputs(graph: OpGraph, edges: dict[tuple[int, int], Shares]) -
                 if graph.producers.get(tensor, first) < first:
                     kept = edges.get((tensor, op), (0.0, 0.0, 0.0))
                     edges[tensor, op] = (kept[0], kept[1], 1.0)
+
+
+def _moved_together(graph: OpGraph) -> dict[tuple[int, int], int]:
+    found: dict[tuple[int, int], int] = {}
+    blocks = {op: (run.start, (op - run.start) // run.length) for run, span in _spans(graph) for op in span}
+    for tensor, readers in graph.consumers.items():
+        products = [
+            op for op in readers if graph.ops[op].family is Family.MATMUL and _parameters_of(graph, graph.ops[op])
+        ]
+        together = Counter(map(blocks.get, products))
+        found.update(((tensor, op), together[blocks.get(op)]) for op in products)
+    return found
+
+
+def _spans(graph: OpGraph) -> list[tuple[RepeatedBlocks, range]]:
+    return [(run, range(run.start, run.start + run.length * run.count)) for run in graph.repeated_blocks]
 
 
 def _batched(graph: OpGraph) -> frozenset[int]:

@@ -193,6 +193,7 @@ class CostModel:
             (target, self.graph.ops[op_id].inputs.index(operand)),
             tensor in self.graph_analysis.differentiable,
             self.graph_analysis.edge_shares.get((tensor, op_id)),
+            self.graph_analysis.moved_together.get((tensor, op_id)),
         )
         known = self.tables.representative_edges
         if key not in known:

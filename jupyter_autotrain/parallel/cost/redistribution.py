@@ -202,7 +202,9 @@ class EdgePricer:
     def table(self, source: EdgeEnd, target: EdgeEnd) -> EdgeTable:
         """Return the table of one edge."""
         tensor = target.operand.tensor
-        forward, *others = (self.redistribution.seconds(*transfer) for transfer in self._transfers(source, target))
+        together = self.analysis.moved_together.get((tensor, target.table.op.id), 1)
+        transfers = self._transfers(source, target)
+        forward, *others = (self.redistribution.seconds(*transfer) / together for transfer in transfers)
         backward = np.zeros_like(forward)
         if others:
             gradient, again = others

@@ -302,14 +302,19 @@ class StatePricer:
             if not shared.any():
                 continue
             one_by_one += np.where(shared, amortised_s(axis.reduce, whole, assumptions.bucket_bytes), 0.0)
-            around_reduce += np.where(
-                shared, amortised_s((assumptions.replicating,), whole, assumptions.bucket_bytes), 0.0
-            )
+            around_reduce += np.where(shared, self._around_reduce(gradient, whole), 0.0)
             moves += np.where(shared, amortised_s(axis.gather, left, assumptions.gather_bytes), 0.0)
             around_moves += np.where(shared, amortised_s((assumptions.sharing,), left, assumptions.gather_bytes), 0.0)
             left = np.where(shared, left / axis.size, left)
         reduce_s = np.minimum(one_by_one, 2 * moves) + around_reduce
         return reduce_s[0], moves[0] * assumptions.scatter + around_moves[0], moves[1] + around_moves[1]
+
+    def _around_reduce(self, gradient: Ints, whole: Floats) -> Floats:
+        """Return what an all-reduce of gradients takes beside the collective: split weights go layer by layer."""
+        assumptions = self.assumptions
+        replicated = amortised_s((assumptions.replicating,), whole, assumptions.bucket_bytes)
+        split = amortised_s((assumptions.sharing,), whole, assumptions.gather_bytes)
+        return np.where((gradient >= 0).any(axis=1), split, replicated)
 
     def _part_update_s(self, gradient: Ints) -> Floats:
         """(state shardings, strategies) of what the update takes more where a rank has a part of a parameter."""

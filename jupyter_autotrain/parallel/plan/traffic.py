@@ -122,7 +122,8 @@ def sent_bytes(costs: DecisionCosts, stage: int) -> Mapping[str, float]:
     total = dict.fromkeys(axes, 0.0)
     here = stage_ops(costs, stage)
     for edge in folded.edges:
-        count = sum(reader in here for reader in edge.readers)
+        together = costs.analysis.moved_together
+        count = sum(1 / together.get((edge.operand.tensor, reader), 1) for reader in edge.readers if reader in here)
         if count:
             forward, backward = edge_collectives(costs, edge)
             passes = forward_passes(costs, folded.first_op(folded.nodes[edge.target]))

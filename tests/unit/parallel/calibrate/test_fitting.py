@@ -75,7 +75,8 @@ def exchanged(sample, ranks):
         found.append(sample("spread", 1e-3 + 2 * gather_s(size) + beside_s, how="replicated", **layer))
         found.append(sample("spread", 1e-3 + (1 + SCATTER) * gather_s(size) + 2 * beside_s, how="shared", **layer))
         found.append(sample("spread", 1e-3 + (2 + SCATTER) * gather_s(size) + 3 * beside_s, how="reshared", **layer))
-        found.append(sample("moved", 2 * gather_s(size) + beside_s, bytes=size))
+        found.append(sample("moved", 1e-3, how="alone", bytes=size))
+        found.append(sample("moved", 1e-3 + 2 * gather_s(size) + beside_s, how="summed", bytes=size))
     parted_s = ADAM_BYTES * 1e3 / MEMORY / UPDATE + 10 * (UPDATE_LAUNCH_S + PARTED_S)
     found.append(sample("update", parted_s, weights=10, elements=1e3, shared=True))
     for part, seconds in (("compute", 1.0), ("communication", 0.5), ("both", 1.0 + 0.5 * SLOWDOWN)):
