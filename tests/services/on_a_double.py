@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,6 +15,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.pods import frames
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.http_client import ServiceClient
 from jupyter_autotrain.client.experiment import Experiment
@@ -229,6 +231,28 @@ class ServiceFaults(OnADouble):
         status = self.finish(backend, ref)
         assert status.state is TrialState.LOST
         assert "does not know its job any more" in status.reason
+
+    def test_the_end_of_a_trial_that_a_killed_manager_has_not_written_is_settled_by_the_next(
+        self, backend: Backend, home: Home, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def full(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(CollectedTrial, "close", full)
+            ref = self.start(backend, home, "for step in range(9):\n    report(step=step, loss=1)")
+            wait_until(lambda: "No space left" in self.status(backend, ref).doubt, "the end")
+            assert not self.stored("jobs")
+            backend.close()
+        other = self.make(BackendContext(home))
+        assert self.finish(other, ref).state is TrialState.SUCCEEDED
+        assert [step for step, _ in self.points(other, ref)] == list(range(9))
+
+    def test_a_cancelled_trial_leaves_nothing_in_the_storage(self, backend: Backend, home: Home) -> None:
+        ref = self.start(backend, home, WAITS)
+        self.begun(backend, ref)
+        backend.cancel(ref, 5.0)
+        assert not self.stored("jobs")
 
     def test_a_login_that_expires_is_a_doubt_until_it_is_renewed(self, backend: Backend, home: Home) -> None:
         ref = self.start(backend, home, WAITS)

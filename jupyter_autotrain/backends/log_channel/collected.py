@@ -262,7 +262,13 @@ class CollectedTrial:
         return None
 
     def close(self, status: Status) -> None:
-        """Write the final status: from now on this place says how the trial ended. What has come is on the disk then.
+        """Write the final status: from now on this place says how the trial ended; errors as `sync`."""
+        self.sync()
+        files.make_directories(self.directory)
+        statuses.write(self.directory, status)
+
+    def sync(self) -> None:
+        """Have all that has come on the disk.
 
         Raises:
             OSError: It cannot be written.
@@ -273,5 +279,3 @@ class CollectedTrial:
             if path.is_file():
                 with path.open("rb") as file:
                     durable.sync(file.fileno())
-        files.make_directories(self.directory)
-        statuses.write(self.directory, status)

@@ -18,6 +18,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.service import trial_files
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.agent.trial.status import Status
 from jupyter_autotrain.backends.directories import TrialDirectories, listing_below, sizes, write_pieces
 from jupyter_autotrain.backends.local.trial_directory import LocalDirectory
 from jupyter_autotrain.backends.log_channel import judging
@@ -171,10 +172,8 @@ class ServiceBackend(TrialDirectories, ABC):
         job.is_cancelled = True
         note = self._end(job, grace_s)
         if job.final is None:
-            status = judging.cancelled(job.status())
-            job.collected.close(status)
-            job.final = status
-        return judging.receipt(job.final, time.monotonic() - begun_s, note)
+            self._follower.end(job, judging.cancelled(job.status()))
+        return judging.receipt(cast("Status", job.final), time.monotonic() - begun_s, note)
 
     def _end(self, job: ServiceJob, grace_s: float) -> str:
         """Ask the supervisor to end its processes, then have the job ended; return what is to be said of that."""

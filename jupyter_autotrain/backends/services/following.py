@@ -187,7 +187,7 @@ class JobFollower:
                 self._fetch_states(job)
             status = judging.ended(job.ref, job.statuses())
             if status is not None:
-                self._close(job, status)
+                self.end(job, status)
                 return
         if job.is_over() and self._has_waited(job):
             self._settle_without_end(job)
@@ -203,18 +203,33 @@ class JobFollower:
         if status is None:
             printed = [line for reader in job.readers for line in reader.printed]
             status = judging.without_end(job.status(), state.state, state.reason, printed)
-        self._close(job, status)
+        self.end(job, status)
 
-    def _close(self, job: ServiceJob, status: Status) -> None:
+    def end(self, job: ServiceJob, status: Status) -> None:
+        """Write how a trial has ended, and let go of its job.
+
+        That comes first: once an end is known, who takes over from a killed manager asks no more about its trial.
+
+        Raises:
+            OSError: It cannot be written.
+        """
         state = TrialState(str(status["state"]))
         if job.is_cancelled and state not in {TrialState.SUCCEEDED, TrialState.EARLY_STOPPED}:
             status = judging.cancelled(status)
         status = {**status, "supervisor": status.get("supervisor") or list(judging.NOBODY)}
+        is_preempted = job.state is not None and job.state.state is TrialState.PREEMPTED
+        job.collected.sync()
+        if not is_preempted:  # which nobody could tell once its job is stopped
+            self._release(job)
         job.collected.close(status)
         job.final = status
         with self._lock:
             self._jobs.pop(job.ref.job_id, None)
+        if is_preempted:
+            self._release(job)
         self._on_news(job.ref.job_id)
+
+    def _release(self, job: ServiceJob) -> None:
         try:
             if job.state is not None and job.state.state is TrialState.PREEMPTED:
                 self._service.stop(job.ref, job.state)  # else the service begins it again some day
