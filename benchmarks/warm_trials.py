@@ -16,6 +16,7 @@ import signal
 import statistics
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -90,6 +91,12 @@ def measure(home: Home, name: str, trials: int) -> None:
     )
 
 
+def interrupt_at_sigterm() -> None:
+    """End the program as Ctrl-C does: a handler of its own would be told with each cell that is captured."""
+    signal.sigwait({signal.SIGTERM})
+    os.kill(os.getpid(), signal.SIGINT)
+
+
 def end(home: Home) -> None:
     """Leave no process behind: the manager first, which would start warm ones, then these, then trials."""
     with manager.stopped(home):
@@ -106,10 +113,11 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--cells", nargs="+", choices=CELLS, default=list(CELLS))
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended by SIGTERM"))
     with tempfile.TemporaryDirectory(prefix="warm-") as folder:
         home = Home(Path(folder) / "home")
         manager.ensure(home)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # the manager, which is there, does not inherit it
+        threading.Thread(target=interrupt_at_sigterm, daemon=True).start()
         try:
             for name in options.cells:
                 measure(home, name, options.trials)

@@ -157,6 +157,7 @@ def load(names: Sequence[str], begin: Callable[[str], object], limit_bytes: int)
         finalizer.atexit = False  # what is shared ends with this process, not with each trial
     gc.collect()
     gc.freeze()  # else each trial's first collection would copy all of it
+    system.use_huge_pages()
     return made
 
 

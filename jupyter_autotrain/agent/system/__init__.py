@@ -56,4 +56,5 @@ resident_bytes = way.resident_bytes
 send_signal = way.send_signal
 show_as = way.show_as
 usable_cpus = way.usable_cpus
+use_huge_pages = way.use_huge_pages
 used_files = way.used_files

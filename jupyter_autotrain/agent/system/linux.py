@@ -28,6 +28,8 @@ START_TOLERANCE_S = 0.0
 _PR_SET_PDEATHSIG = 1
 _SIGKILL = 9
 _PR_SET_CHILD_SUBREAPER = 36
+_MADV_COLLAPSE = 25
+_HUGE_PAGE_BYTES = 2 << 20  # of most machines; on others nothing happens
 
 
 def limitations() -> tuple[str, ...]:
@@ -239,6 +241,23 @@ def copy_cpu_mask(pid: int) -> None:
 def anonymous_file() -> int:
     """Open a file without a name, in memory."""
     return os.memfd_create("autotrain")
+
+
+def use_huge_pages() -> None:
+    """Move what this process holds into huge pages, as far as the kernel can (madvise(2), Linux 6.1).
+
+    A copy of the process then costs a third, since the kernel copies an entry for each page.
+    """
+    import ctypes  # noqa: PLC0415 - as above
+
+    madvise = ctypes.CDLL(None).madvise
+    for line in _read("/proc/self/maps").splitlines():
+        words = line.split()
+        if words[1].startswith("rw") and words[5:] in ([], ["[heap]"]):
+            begin, end = (int(bound, 16) for bound in words[0].split("-"))
+            begin += -begin % _HUGE_PAGE_BYTES
+            for page in range(begin, end - _HUGE_PAGE_BYTES + 1, _HUGE_PAGE_BYTES):
+                madvise(ctypes.c_void_p(page), ctypes.c_size_t(_HUGE_PAGE_BYTES), _MADV_COLLAPSE)
 
 
 def filesystems() -> list[tuple[str, str]]:

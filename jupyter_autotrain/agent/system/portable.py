@@ -196,6 +196,10 @@ def anonymous_file() -> int:
     return fd
 
 
+def use_huge_pages() -> None:
+    """Do nothing: nothing is forked from a large process."""
+
+
 def filesystems() -> list[tuple[str, str]]:
     """Return the mount point and type of each mounted file system; none where they cannot be listed."""
     try:
