@@ -24,6 +24,9 @@ EMAIL = "ada@example.org"
 KEY = "0123456789abcdef0123456789abcdef"
 TEAM = "vision"
 CLUSTER = "azure-eastus-p40"
+_WORDS = {
+    "WAITING": "scheduling", "RUNNING": "running", "STOPPED": "killed", "SUCCEEDED": "finished", "FAILED": "failed",
+}  # fmt: skip
 _ENDED = frozenset({"finished", "failed", "error", "killed"})
 _FLAGS = (
     "enableworkpath", "enablejobpath", "enabledatapath", "ssh", "ipython", "tensorboard", "hostNetwork", "hostIPC",
@@ -130,7 +133,7 @@ class DltsDouble(ServiceDouble):
             return row.status or "queued"
         if job.is_stopped and job.state != "STOPPED":
             return "killing"
-        return {"RUNNING": "running", "STOPPED": "killed", "SUCCEEDED": "finished", "FAILED": "failed"}[job.state]
+        return _WORDS[job.state]
 
     def ids(self, name: str) -> list[str]:
         return [key for key, row in self.rows.items() if row.asked["jobName"] == name]
