@@ -136,6 +136,13 @@ def test_every_page_is_in_the_navigation() -> None:
     assert [str(page) for page in pages if f"- {page}\n" not in listed] == []
 
 
+def test_each_page_reads_easily() -> None:
+    pages = runpy.run_path(str(ROOT / ".ci" / "readability.py"))["pages"]()
+    assert len(pages) > 50
+    hard = {name: page for name, page in pages.items() if page.ease < 60 or page.sentence > 20}
+    assert hard == {}, "write shorter sentences and plainer words"
+
+
 def test_each_type_of_place_has_a_guide() -> None:
     guides = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "places").glob("*.md")))
     unexplained = [name for name in backends.type_names() if f"options.md#type-{name})" not in guides]
