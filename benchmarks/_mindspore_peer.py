@@ -1,4 +1,4 @@
-"""What MindSpore's own strategy search costs: run by an interpreter with mindspore 2.10, prints one JSON object.
+"""Measure MindSpore's own strategy search: run by an interpreter with mindspore 2.10, prints one JSON object.
 
     PEER_PYTHON benchmarks/_mindspore_peer.py DEVICES LAYERS
 

@@ -1,4 +1,4 @@
-"""What the kernel waits for when a cell is submitted: capture, and the whole way until the experiment is on disk.
+"""Measure the kernel's wait at a submit: capture, and the whole way until the experiment is on disk.
 
     python benchmarks/capture_cell.py
 
@@ -38,7 +38,7 @@ small = [Row(i) for i in range(50_000)]
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """How long something takes."""
+    """Return how long something takes."""
     started = clock()
     work()
     return clock() - started

@@ -1,4 +1,4 @@
-"""What capturing many or large objects costs the kernel, in CPU seconds, against the limit of 1 s."""
+"""Measure what capturing many or large objects costs the kernel, in CPU seconds, against the limit of 1 s."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a federated round costs beside training, on this machine.
+"""Measure what a federated round costs beside training, on this machine.
 
     python benchmarks/federated_rounds.py [--rounds N] [--clients N]
 

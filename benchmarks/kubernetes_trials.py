@@ -128,7 +128,7 @@ def trials_per_min(lab: cluster.KubernetesLab, home: Home, trials: int) -> tuple
 
 
 def memory_bytes(lab: cluster.KubernetesLab, home: Home, pods: int) -> float:
-    """How much more the manager has with many live pods than with one trial here; the pods only sleep."""
+    """Return how much more the manager has with many live pods than with one trial here; the pods only sleep."""
     ended = threading.Event()
     lab.images.programs[SLEEPING] = lambda _pod, _container, _folders: int(not ended.wait(600))
     process = psutil.Process(manager.ensure(home).pid)

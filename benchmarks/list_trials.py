@@ -1,4 +1,4 @@
-"""What a look at a large experiment costs: `ls` and `show` as commands of a shell, at 5,000 trials.
+"""Measure what a look at a large experiment costs: `ls` and `show` as commands of a shell, at 5,000 trials.
 
     python benchmarks/list_trials.py [--trials 5000]
 

@@ -1,4 +1,4 @@
-"""What the manager costs when nothing is to be done: resident memory and CPU, idle and after many finished trials.
+"""Measure the idle manager: resident memory and CPU, at once and after many finished trials.
 
     python benchmarks/manager_footprint.py [--trials 1000] [--tuner NAME]
 

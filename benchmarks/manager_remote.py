@@ -1,4 +1,4 @@
-"""What the manager costs with trials on many hosts: resident memory, and its own part of the time per trial.
+"""Measure the manager with trials on many hosts: resident memory, and its own part of the time per trial.
 
     python benchmarks/manager_remote.py [--hosts 8] [--running 200] [--trials 1000] [--skip-memory]
 

@@ -1,4 +1,4 @@
-"""How long the manager's queue takes for a trial that starts, with many that wait on a large cluster.
+"""Measure how long the manager's queue takes for a trial that starts, with many that wait on a large cluster.
 
 python benchmarks/queue_turns.py [--waiting 10000] [--experiments 100] [--nodes 125]
 """

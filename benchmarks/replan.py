@@ -1,4 +1,4 @@
-"""How long a slider of the plan preview waits: plan anew with the instant search, and lay out the new view.
+"""Measure the wait for a slider of the plan preview: plan anew with the instant search, and lay out the view.
 
 The models of `04_plan_a_split.ipynb` and one for 64 devices, from roomy to barely enough; a setting in which
 nothing fits is answered too. Limit: 0.2 s from the slider to the answer.

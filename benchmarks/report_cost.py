@@ -1,4 +1,4 @@
-"""What one `report()` costs the training, against the limit of 10 microseconds."""
+"""Measure what one `report()` costs the training, against the limit of 10 microseconds."""
 
 from __future__ import annotations
 

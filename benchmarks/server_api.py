@@ -1,4 +1,4 @@
-"""What the Jupyter server's extension costs: a long series, a list, the way of a change to a page, and idling.
+"""Measure the Jupyter server's extension: a long series, a list, the way of a change to a page, and idling.
 
     python benchmarks/server_api.py [--points 1000000]
 

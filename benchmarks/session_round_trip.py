@@ -1,4 +1,4 @@
-"""How long a cell of a session takes on this machine from its sending to its end, against the limit of 200 ms."""
+"""Measure a cell of a session on this machine, from its sending to its end, against the limit of 200 ms."""
 
 from __future__ import annotations
 

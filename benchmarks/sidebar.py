@@ -1,4 +1,4 @@
-"""What JupyterLab's sidebar and the panel of an experiment cost, in a real browser over a real server.
+"""Measure JupyterLab's sidebar and the panel of an experiment, in a real browser over a real server.
 
     python benchmarks/sidebar.py [--points 1000000]
 

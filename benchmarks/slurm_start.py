@@ -1,4 +1,4 @@
-"""What a Slurm job costs on top of `sbatch` itself: from the call until the first line of the cell runs.
+"""Measure what a Slurm job costs on top of `sbatch` itself: from the call until the first line of the cell runs.
 
     python benchmarks/slurm_start.py [--repeats N]
 

@@ -1,4 +1,4 @@
-"""How many metric points per second the store takes in, one commit per batch of 5,000, against the limit."""
+"""Measure how many metric points per second the store takes in, one commit per batch of 5,000, against the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many kinds of choices of a plan execute, from the table of choices; the comparison's row is made of it.
+"""Count the kinds of choices of a plan that execute, from the table of choices; the comparison's row is made of it.
 
 Run: python benchmarks/strategies.py          prints the row and the names
      python benchmarks/strategies.py --write  writes the row into docs/help/comparison.md

@@ -1,4 +1,4 @@
-"""How fast cold trials go: submit to first metric, trials per minute at 1 and 2 slots, scheduling overhead per trial.
+"""Measure cold trials: submit to first metric, trials per minute at 1 and 2 slots, scheduling overhead per trial.
 
     python benchmarks/trial_rate.py [--trials N] [--nni-python PATH]
 

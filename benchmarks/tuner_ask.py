@@ -1,4 +1,4 @@
-"""How long a tuner computes to suggest one trial when it knows many, and to take them up after a restart.
+"""Measure how long a tuner computes to suggest one trial when it knows many, and to take them up after a restart.
 
 python benchmarks/tuner_ask.py [--trials 5000] [--tuner tpe]
 """

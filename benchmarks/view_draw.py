@@ -1,4 +1,4 @@
-"""How long an update of the live view takes in Chromium: 8 series of 100,000 points each, 100 new points per series."""
+"""Measure an update of the live view in Chromium: 8 series of 100,000 points each, 100 new points per series."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast warm trials go, beside cold ones in the same run: submit to first metric, trials per minute at 2 slots.
+"""Measure warm trials beside cold ones in the same run: submit to first metric, trials per minute at 2 slots.
 
     python benchmarks/warm_trials.py [--trials N] [--cells NAME ...]
 

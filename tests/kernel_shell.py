@@ -52,7 +52,7 @@ class ForkingKernel(IPythonKernel):
 
 
 class _Application(IPKernelApp):
-    """What a kernel does when it starts."""
+    """The part of a kernel's start that matters here."""
 
     def init_kernel(self) -> None:
         thread = SimpleNamespace(parent_thread=None)

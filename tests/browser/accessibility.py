@@ -1,4 +1,4 @@
-"""What axe-core finds wrong below one of our roots; what JupyterLab itself does is not looked at."""
+"""Faults that axe-core finds below one of our roots; what JupyterLab itself does is not looked at."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def tab(browser, server) -> Iterator[Any]:
 
 @pytest.fixture
 def size() -> tuple[int, int]:
-    """How wide and high `page` is; a file may say something else."""
+    """Return how wide and high `page` is; a file may say something else."""
     return 1180, 1000
 
 

@@ -1,4 +1,4 @@
-"""What pages write on their consoles: no errors and no warnings but JupyterLab's own."""
+"""Messages on the consoles of pages: no errors and no warnings but JupyterLab's own."""
 
 from __future__ import annotations
 

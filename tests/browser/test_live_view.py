@@ -37,7 +37,7 @@ def pixels(lab, expression, area="canvas.width"):
 
 
 def ink(lab):
-    """How many pixels of the first chart are drawn."""
+    """Return how many pixels of the first chart are drawn."""
     return pixels(lab, "1")
 
 

@@ -59,7 +59,7 @@ def test_updates_leave_no_more_than_their_points(browser, server, capsys, update
 
 
 def growth(found, name):
-    """How much each part adds, whatever is loaded once: on a busy machine that comes late."""
+    """Return how much each part adds, whatever is loaded once: on a busy machine that comes late."""
     return median(after[name] - before[name] for before, after in pairwise(found))
 
 

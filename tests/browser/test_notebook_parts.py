@@ -1,4 +1,4 @@
-"""What notebooks show of experiments beside their outputs, in a real JupyterLab: headers, badges, cells."""
+"""Tests of what notebooks show of experiments beside their outputs, in a real JupyterLab: headers, badges, cells."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_cell_whose_output_is_cleared_has_no_badge_and_the_width_of_other_cell
 
 
 def offered(page):
-    """Whether each cell can be run as an experiment."""
+    """Return whether each cell can be run as an experiment."""
     return page.evaluate(
         """() => {
             const { commands, shell } = window.jupyterapp;

@@ -29,7 +29,7 @@ def choose(page, value):
 
 
 def is_kept(response, value):
-    """Whether a response says that the server keeps this value."""
+    """Return whether a response says that the server keeps this value."""
     kept = response.request.post_data if response.request.method == "PUT" else None
     return "/lab/api/settings/jupyter-autotrain" in response.url and f'\\"{value}\\"' in (kept or "")
 

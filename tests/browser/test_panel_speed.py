@@ -1,4 +1,4 @@
-"""How soon a panel is there, and how it bears many trials; `benchmarks/panel_paint.py` has limits for the figures."""
+"""Tests of how soon a panel is there and how it bears many trials; `benchmarks/panel_paint.py` has the limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial uses of its node, and what it printed, in the panel of its experiment."""
+"""Tests of what a trial uses of its node, and what it printed, in the panel of its experiment."""
 
 from __future__ import annotations
 

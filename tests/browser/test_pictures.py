@@ -1,4 +1,4 @@
-"""What trials display is seen in the live view and in the card that the notebook keeps."""
+"""Tests that pictures of trials are seen in the live view and in the card that the notebook keeps."""
 
 import json
 

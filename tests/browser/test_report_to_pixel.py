@@ -1,4 +1,4 @@
-"""How old a reported value is when the page shows it: through worker, manager, store, kernel and browser."""
+"""Tests of the age of a reported value on the page: through worker, manager, store, kernel and browser."""
 
 import statistics
 import sys

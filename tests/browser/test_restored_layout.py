@@ -1,4 +1,4 @@
-"""What is open beside notebooks is open again after a reload, with what it showed, and the layout gets ready."""
+"""Tests that all that is open beside notebooks is open again after a reload, with what it showed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done in the sidebar: choosing, editing, acting, and what JupyterLab tells outside of it."""
+"""Tests of actions in the sidebar: choosing, editing, acting, and what JupyterLab tells outside of it."""
 
 from __future__ import annotations
 

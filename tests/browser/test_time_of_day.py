@@ -37,7 +37,7 @@ def trial_at(home, experiment_id, number, begun_s):
 
 
 def clock(page, time_s):
-    """How the page writes a time of day."""
+    """Return how the page writes a time of day."""
     return page.evaluate("(time_s) => new Date(time_s * 1000).toLocaleTimeString()", time_s)
 
 

@@ -1,4 +1,4 @@
-"""What JupyterLab tells in toasts, written down as it comes: on a loaded machine one is gone before a test looks."""
+"""Record of the toasts of JupyterLab, written as they come: on a loaded machine one is gone before a test looks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Toasts:
         self._page.wait_for_function(_COUNT, arg=text)
 
     def count(self, text: str) -> int:
-        """How many have told this."""
+        """Return how many have told this."""
         found: int = self._page.evaluate(_COUNT, text)
         return found
 

@@ -1,4 +1,4 @@
-"""What torch keeps beside numbers travels with them: gradients, hooks, optimizer state; a graph cannot, and is refused."""
+"""Tests of what torch keeps beside numbers: gradients, hooks, optimizer state travel; a graph is refused."""
 
 # Cases are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""What a captured cell must hold for: it prints elsewhere what it prints in the notebook."""
+"""Tests that a captured cell prints elsewhere what it prints in the notebook."""
 
 # Cells are written on one line each, however long, so that the cases read as a list.
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""What Python itself keeps at a class is no state of the notebook."""
+"""Tests that what Python itself keeps at a class is no state of the notebook."""
 
 
 def test_what_pickle_notes_at_a_class_does_not_travel(notebook):

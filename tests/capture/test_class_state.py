@@ -1,4 +1,4 @@
-"""What classes hold besides methods: counters, caches, registries, whatever their initialisers were."""
+"""Tests of what classes hold besides methods: counters, caches, registries, whatever their initialisers were."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501

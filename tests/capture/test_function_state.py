@@ -1,4 +1,4 @@
-"""What functions hold besides their code: defaults, attributes, closures, caches, registries."""
+"""Tests of what functions hold besides their code: defaults, attributes, closures, caches, registries."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501

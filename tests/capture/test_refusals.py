@@ -1,4 +1,4 @@
-"""What cannot travel is refused by name, before anything is sent; all of it at once, in six lines at most."""
+"""Tests that all that cannot travel is refused by name before anything is sent, at once, in six lines at most."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 

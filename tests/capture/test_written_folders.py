@@ -1,4 +1,4 @@
-"""What a cell writes into: its folders exist in a trial, and shipped files that it may write to are copies there."""
+"""Tests of folders that a cell writes into: they exist in a trial, and shipped files that it may write are copies."""
 
 
 def test_a_folder_made_for_a_trial_is_there_wherever_the_cell_runs(notebook, result_folder):

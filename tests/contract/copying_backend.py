@@ -106,7 +106,7 @@ class CopyingBackend:
             link.replace(bundle)
 
     def _send_checkpoints(self, trial: TrialSpec, before: int, there: Home) -> None:
-        """Those that another backend has left; its own are there."""
+        """Send those that another backend has left; its own are there."""
         brought = self._context.directory(trial, before) / wire.CHECKPOINTS
         goal = there.trial(trial.experiment_id, trial.number, before) / wire.CHECKPOINTS
         if brought.exists() and not goal.exists():

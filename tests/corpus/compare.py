@@ -1,4 +1,4 @@
-"""Whether two values are exactly equal, all the way down, and where they are not."""
+"""Comparison of two values, exactly, all the way down, and where they differ."""
 
 from __future__ import annotations
 

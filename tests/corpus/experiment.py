@@ -34,7 +34,7 @@ def no_plan(_: PlanRequest) -> NoReturn:
 
 
 class Comparison:
-    """What is needed to compare one cell; its files lie in `folder`.
+    """Data to compare one cell; its files lie in `folder`.
 
     Args:
         kernel: The notebook's kernel, in the state in which the cell is reached.
@@ -176,7 +176,7 @@ def _of_trial(mine: object, directory: Path, name: str) -> list[str]:
 
 
 def _result(experiment: at.Experiment) -> dict[str, object]:
-    """How the one trial ended, and what it printed."""
+    """Return how the one trial ended, and what it printed."""
     record = experiment.trials[0]
     stderr = experiment.logs(1, "stderr", limit_bytes=None)
     last = [line for line in stderr.splitlines() if line and not line.startswith(" ")][-1:] or [""]

@@ -30,7 +30,7 @@ class TooLongError(BaseException):
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a cell ran: the type of the error that ended it, or "", its message, and what it printed."""
+    """End of a cell: the type of the error that ended it, or "", its message, and what it printed."""
 
     error: str
     message: str

@@ -1,4 +1,4 @@
-"""What became of one training cell, and the rule that says so."""
+"""Outcome of one training cell, and the rule that says so."""
 
 from __future__ import annotations
 

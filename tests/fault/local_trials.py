@@ -1,4 +1,4 @@
-"""What tests of trials on the local backend share."""
+"""Parts that tests of trials on the local backend share."""
 
 from __future__ import annotations
 

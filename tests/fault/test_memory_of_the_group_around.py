@@ -49,7 +49,7 @@ def group() -> Iterator[ControlGroups]:
 
 
 def run_in(group: ControlGroups, home: Path, code: str) -> tuple[str, str]:
-    """How a trial ends whose manager, and so its supervisor, is in a group."""
+    """Return how a trial ends whose manager, and so its supervisor, is in a group."""
     enter = 'for group in $GROUPS_OF_TRIAL; do echo 0 > "$group/cgroup.procs" || exit 77; done; exec "$@"'
     done = subprocess.run(
         ["/bin/sh", "-c", enter, "sh", sys.executable, "-c", RUN, str(home), code],

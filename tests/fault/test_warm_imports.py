@@ -1,4 +1,4 @@
-"""What a cell imports, made once for all of its trials: only what may be shared, and renewed when it changes."""
+"""Tests of imports made once for all trials of a cell: only what may be shared, renewed when it changes."""
 
 from __future__ import annotations
 

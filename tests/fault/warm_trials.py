@@ -1,4 +1,4 @@
-"""What tests of warm trials share."""
+"""Parts that tests of warm trials share."""
 
 from __future__ import annotations
 

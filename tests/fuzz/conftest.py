@@ -1,4 +1,4 @@
-"""How much to try: about a minute in the suite, always the same; as much as asked, by chance, in the soak."""
+"""Amount to try: about a minute in the suite, always the same; as much as asked, by chance, in the soak."""
 
 from __future__ import annotations
 

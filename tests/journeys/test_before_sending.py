@@ -1,4 +1,4 @@
-"""What is told before a cell is sent, with the real magic; and a submission that is interrupted."""
+"""Tests of what is told before a cell is sent, with the real magic; and of a submission that is interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Binder runs at each start: one finished experiment is there, and JupyterLab is started in any case."""
+"""Tests of Binder's start: one finished experiment is there, and JupyterLab is started in any case."""
 
 import os
 import subprocess

@@ -27,7 +27,7 @@ if rank == 1:
 
 
 def stopped(experiment, what):
-    """Whether the notes tell that both ranks have stopped there."""
+    """Return whether the notes tell that both ranks have stopped there."""
     warnings = " ".join(experiment.warnings())
     return all(f"Rank {rank} has stopped at {what}" in warnings for rank in (0, 1))
 

@@ -51,7 +51,7 @@ class Target:
             return [pod.metadata.name for pod in client.CoreV1Api(api).list_namespaced_pod(self.namespace).items]
 
     def serves(self, group: str) -> bool:
-        """Whether kinds of a group can be made; the group without a name always can."""
+        """Return whether kinds of a group can be made; the group without a name always can."""
         with client_of(self.kubeconfig) as api:
             return not group or group in {found.name for found in client.ApisApi(api).get_api_versions().groups}
 

@@ -76,7 +76,7 @@ def pull_image(core: client.CoreV1Api, options: dict[str, str]) -> None:
 
 
 def _nodes(core: client.CoreV1Api) -> Sequence[str | None]:
-    """Those on which trials may run; None is one of the scheduler's choice, where they may not be listed."""
+    """Return those on which trials may run; None is one of the scheduler's choice, where they may not be listed."""
     found: list[client.V1Node] = []
     with contextlib.suppress(client.ApiException):
         found = core.list_node().items

@@ -1,4 +1,4 @@
-"""What API servers, their administrators and their clocks do to trials."""
+"""Tests of what API servers, their administrators and their clocks do to trials."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def submit(backend: KubernetesBackend, home: Home, name: str, nodes: int = 2, co
 
 
 def placed(cluster: KubernetesLab) -> dict[str, int]:
-    """How many pods of each trial hold a node."""
+    """Return how many pods of each trial hold a node."""
     found: dict[str, int] = {}
     for pod in cluster.store.list(PODS, "default")[0]:
         name = pod["metadata"]["labels"]["jupyter-autotrain/experiment"]

@@ -1,4 +1,4 @@
-"""What happens to pods while no manager looks."""
+"""Tests of what happens to pods while no manager looks."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def shared(tmp_path: Path) -> Path:
 
 
 def run(backend: KubernetesBackend, trial: TrialSpec) -> tuple[JobStatus, str]:
-    """How a trial ends, and what it prints."""
+    """Return how a trial ends, and what it prints."""
     return ended(backend, backend.submit(trial, Placement(), {}))
 
 

@@ -1,4 +1,4 @@
-"""What may happen between a manager and its cluster while trials run: nothing is lost, nothing comes twice."""
+"""Tests of faults between a manager and its cluster while trials run: nothing is lost, nothing comes twice."""
 
 from __future__ import annotations
 

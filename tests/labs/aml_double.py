@@ -87,7 +87,7 @@ def sign(query: Mapping[str, str]) -> str:
 
 
 def is_signed(query: Mapping[str, str]) -> bool:
-    """Whether a query has a signature that is good now."""
+    """Return whether a query has a signature that is good now."""
     now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     is_known = query.get("sv") == "2019-12-12" and query.get("ss") == "b" and query.get("srt") == "co"
     return is_known and query.get("se", "") > now and query.get("sig") == sign(query)

@@ -69,7 +69,7 @@ class ContainerLab:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What makes podman use this lab."""
+        """Return what makes podman use this lab."""
         return {
             "CONTAINERS_CONF": str(self.folder / "containers.conf"),
             "CONTAINERS_STORAGE_CONF": str(self.folder / "storage.conf"),

@@ -26,7 +26,7 @@ _PIXEL = bytes.fromhex(
 
 
 class LabelServer(ThreadingHTTPServer):
-    """What both doubles share; `requests` are the methods and paths that came, `faults` what was wrong with them."""
+    """Base of both doubles; `requests` are the methods and paths that came, `faults` what was wrong with them."""
 
     daemon_threads = True
 

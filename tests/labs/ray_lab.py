@@ -83,7 +83,7 @@ class RayLab:
         return done.stdout
 
     def is_gone(self, pid: int) -> bool:
-        """Whether no process of the host has this pid any more; one that is not reaped yet is gone."""
+        """Return whether no process of the host has this pid any more; one that is not reaped yet is gone."""
         try:
             return self.run("ps", "-o", "stat=", "-p", str(pid)).startswith("Z")
         except RuntimeError:

@@ -1,4 +1,4 @@
-"""What the doubles of services share: an HTTP server with strict routes, and the faults of real ones."""
+"""Common part of the doubles of services: an HTTP server with strict routes, and the faults of real ones."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Answer:
 
 
 class RefusalError(Exception):
-    """What makes the double say no, with an HTTP status and a text."""
+    """Refusal by the double, with an HTTP status and a text."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
@@ -127,7 +127,7 @@ class ServiceDouble:
         """Refuse a request without credentials."""
 
     def refusal(self, refusal: RefusalError) -> Answer:
-        """How the service says no."""
+        """Return how the service says no."""
         return Answer({"message": refusal.text}, refusal.code)
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:

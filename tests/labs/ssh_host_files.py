@@ -65,7 +65,7 @@ class HostFiles(Protocol):
 
 
 class _Files:
-    """What both have in common.
+    """Common part of both.
 
     Args:
         accounts: The accounts of the host.

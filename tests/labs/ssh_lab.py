@@ -177,7 +177,7 @@ class LabHost:
         return {int(pid): args for pid, args in lines if not _is_of_host(int(pid), args)}
 
     def is_gone(self, pid: int) -> bool:
-        """Whether no process of the host has this pid any more; one that is not reaped yet is gone."""
+        """Return whether no process of the host has this pid any more; one that is not reaped yet is gone."""
         try:
             state = self.run("ps", "-o", "stat=", "-p", str(pid))
         except subprocess.CalledProcessError:
@@ -228,7 +228,7 @@ class LabHost:
             self.reboot()
 
     def _is_as_started(self) -> bool:
-        """Whether only its first processes run there, soon: what ends with a connection ends after it."""
+        """Return whether only its first processes run there, soon: what ends with a connection ends after it."""
         with contextlib.suppress(OSError, IndexError, subprocess.CalledProcessError):  # it may have been stopped
             for _ in range(5):
                 if self._count_processes() <= self._processes:

@@ -1,4 +1,4 @@
-"""What a plan shows: its graph, timeline, memory, bytes on the wire, pages."""
+"""Tests of what a plan shows: its graph, timeline, memory, bytes on the wire, pages."""
 
 import json
 import re

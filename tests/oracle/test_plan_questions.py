@@ -1,4 +1,4 @@
-"""What a plan answers: why, what if; and what it says to bad questions."""
+"""Tests of what a plan answers: why, what if; and what it says to bad questions."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""What may be cut into microbatches is told by the graph; where a cut changes the mathematics there is none."""
+"""Tests that the graph tells what may be cut into microbatches, and that no cut changes the mathematics."""
 
 import pytest
 import torch

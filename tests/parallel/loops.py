@@ -152,7 +152,7 @@ def forgetful(plan):
 
 
 def forward_passes(plan):
-    """How often the two layers of a GPT-2 attend in a step."""
+    """Return how often the two layers of a GPT-2 attend in a step."""
     loop = training.Loop("gpt2", plan)
     calls = []
     for layer in loop.net.transformer.h:

@@ -1,4 +1,4 @@
-"""How far two trainings are apart, and may be."""
+"""Distance between two trainings, and the greatest that it may be."""
 
 LOSS = 1e-5
 GRADIENT = 1e-4

@@ -122,7 +122,7 @@ def dropped_out():
 
 
 def rows_after_rows():
-    """How far output and gradients are from those of one process, where products leave features split."""
+    """Return how far output and gradients are from those of one process, where products leave features split."""
     torch.manual_seed(0)
     net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(3)))
     alone = copy.deepcopy(net)

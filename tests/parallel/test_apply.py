@@ -1,4 +1,4 @@
-"""What `plan.apply` does to a loop beside the mathematics: samples, random numbers, formats, states, and refusals."""
+"""Tests of `plan.apply` beside the mathematics: samples, random numbers, formats, states, and refusals."""
 
 import re
 from itertools import chain

@@ -217,7 +217,7 @@ def mean_over_ranks(loss):
 
 @dataclass
 class Trained:
-    """What five steps have shown, the same on all ranks."""
+    """Results of five steps, the same on all ranks."""
 
     losses: list
     gradients: list

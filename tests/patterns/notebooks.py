@@ -30,7 +30,7 @@ class Pattern:
 
     @property
     def needs_libraries(self):
-        """Whether it is worth it that both sides have loaded the libraries before."""
+        """Return whether it is worth it that both sides have loaded the libraries before."""
         return re.search(r"numpy|pandas|torch|sklearn|matplotlib", "\n".join(self.cells)) is not None
 
 
@@ -45,7 +45,7 @@ def patterns():
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a notebook's last cell.
+    """End of a notebook's last cell.
 
     `here` and `there` are what it printed in the kernel and in the trial; `ended_here` and `ended_there` how; `bundle`
     holds the files that travelled.
@@ -72,7 +72,7 @@ class Outcome:
         return self.refused == "" and self.here == self.there and bool(self.ended_here) == bool(self.ended_there)
 
     def tells(self, name):
-        """Whether a name stands in what is told before anything is sent."""
+        """Return whether a name stands in what is told before anything is sent."""
         pattern = rf"(?<![\w]){re.escape(name)}(?![\w])"
         return any(re.search(pattern, line) for line in (*self.told, *self.notes))
 

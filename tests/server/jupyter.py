@@ -53,7 +53,7 @@ class JupyterServer:
 
     @property
     def environ(self) -> dict[str, str]:
-        """What leads to its user's files."""
+        """Return what leads to its user's files."""
         return {"JUPYTER_CONFIG_DIR": str(self.root.parent / "config")}
 
     def ask(self, method: str, path: str, **options: Any) -> requests.Response:

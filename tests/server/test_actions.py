@@ -1,4 +1,4 @@
-"""What pages do: each is kept before it is acknowledged, and a manager carries it out, also one that was dead."""
+"""Tests of what pages do: each is kept before it is acknowledged, and a manager carries it out, also a new one."""
 
 from __future__ import annotations
 

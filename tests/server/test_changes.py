@@ -173,7 +173,7 @@ def test_an_idle_page_costs_next_to_nothing(server, filler, follow):
 
 
 def cpu_share(process, seconds):
-    """How much of a core it uses in the next seconds."""
+    """Return how much of a core it uses in the next seconds."""
     before = process.cpu_times()
     time.sleep(seconds)  # what is measured is that nothing happens for this time
     after = process.cpu_times()

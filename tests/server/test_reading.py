@@ -1,4 +1,4 @@
-"""What pages read: lists, one experiment, trials, curves, logs, pictures, code, backends; no kernel runs."""
+"""Tests of what pages read: lists, an experiment, trials, curves, logs, pictures, code, backends, without a kernel."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""What the tests of services have in common: a double, backends on it, and its faults."""
+"""Parts of the tests of services: a double, backends on it, and its faults."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class TestFaults(OnAml, ServiceFaults):
 
 
 class TestRequests(OnAml):
-    """What Azure is sent, and what is made of its refusals."""
+    """Requests to Azure, and what is made of its refusals."""
 
     def test_a_trial_goes_there_and_back_and_leaves_nothing_in_the_blob_store(
         self, backend: Backend, home: Home

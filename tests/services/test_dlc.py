@@ -95,7 +95,7 @@ class TestNodes(OnDlc, SeveralNodes):
 @with_sdk
 @pytest.mark.long
 class TestFaults(OnDlc, ServiceFaults):
-    """Those of any service."""
+    """Faults of any service."""
 
     def log_file(self, name: str) -> Path:
         own = self.double.asked_jobs[name]["DisplayName"]
@@ -111,7 +111,7 @@ class TestFaults(OnDlc, ServiceFaults):
 
 
 class TestWithoutSdk(OnDlc):
-    """What needs no SDK."""
+    """Tests that need no SDK."""
 
     def test_the_job_of_a_public_machine_is_what_the_golden_one_is(self, backend: Backend, home: Home) -> None:
         shown = backend.render(trial_of(home, ""), Placement()).files["request.txt"]
@@ -173,7 +173,7 @@ class TestWithoutSdk(OnDlc):
 
 @with_sdk
 class TestRequests(OnDlc):
-    """What is made of PAI-DLC's answers."""
+    """Requests to PAI-DLC, and what is made of its answers."""
 
     def test_the_sdk_knows_every_field_of_a_job(self, backend: DlcBackend, home: Home) -> None:
         from alibabacloud_pai_dlc20201203.models import CreateJobRequest

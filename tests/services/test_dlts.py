@@ -70,7 +70,7 @@ class TestNodes(OnDlts, SeveralNodes):
 
 @pytest.mark.long
 class TestFaults(OnDlts, ServiceFaults):
-    """Those of any service."""
+    """Faults of any service."""
 
     def log_file(self, name: str) -> Path:
         (own,) = (row.asked["jobName"] for row in self.double.rows.values())
@@ -84,7 +84,7 @@ class TestFaults(OnDlts, ServiceFaults):
 
 
 class TestRequests(OnDlts):
-    """What DLTS is sent, and what is made of its answers."""
+    """Requests to DLTS, and what is made of its answers."""
 
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,4 +1,4 @@
-"""What refusals of a service mean, and what is shown of a request."""
+"""Tests of what refusals of a service mean, and what is shown of a request."""
 
 from __future__ import annotations
 

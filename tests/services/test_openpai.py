@@ -99,7 +99,7 @@ class TestNodes(OnOpenpai, SeveralNodes):
 
 
 class TestFaults(OnOpenpai, ServiceFaults):
-    """Those of any service."""
+    """Faults of any service."""
 
     def expire_login(self) -> None:
         self.double.token = "another"
@@ -109,7 +109,7 @@ class TestFaults(OnOpenpai, ServiceFaults):
 
 
 class TestRequests(OnOpenpai):
-    """What OpenPAI is sent, and what is made of its refusals."""
+    """Requests to OpenPAI, and what is made of its refusals."""
 
     def test_a_search_goes_there_and_back_with_logs_that_have_newlines_within_lines(
         self, backend: Backend, home: Home

@@ -1,4 +1,4 @@
-"""What Ray is sent for a trial, and what its words mean."""
+"""Tests of what Ray is sent for a trial, and what its words mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all services share: the contract of backends, and faults of a service, over jobs that are processes."""
+"""Tests of what all services share: the contract of backends, and faults of a service, over jobs that are processes."""
 
 from __future__ import annotations
 

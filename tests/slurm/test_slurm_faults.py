@@ -1,4 +1,4 @@
-"""What Slurm, its daemons and its administrators do to a trial, on a real cluster."""
+"""Tests of what Slurm, its daemons and its administrators do to a trial, on a real cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What has to hold after the soak: everything acknowledged has run, point by point, and nothing is left behind."""
+"""Checks after the soak: everything acknowledged has run, point by point, and nothing is left behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the soak does to a home while trials run: kills, pauses, and files taken away."""
+"""Disturbances of a home while trials run: kills, pauses, and files taken away."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold after every fault: nothing runs on any host, nothing is lost or there twice, and the user is told."""
+"""Checks after every fault: nothing runs on any host, nothing is lost or there twice, and the user is told."""
 
 from __future__ import annotations
 

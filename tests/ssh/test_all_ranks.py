@@ -1,4 +1,4 @@
-"""What the ranks on several hosts report together, and where they stop: the same as on one host."""
+"""Tests that ranks on several hosts report together and stop as those of one host do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes back from hosts: small files at once, large ones on request, checkpoints where the next attempt is."""
+"""Tests of what comes back from hosts: small files at once, large ones on request, checkpoints for the next attempt."""
 
 from __future__ import annotations
 

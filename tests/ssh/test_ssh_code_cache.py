@@ -1,4 +1,4 @@
-"""What a host keeps of code: within a limit, the least recently used goes first, never what a trial uses."""
+"""Tests of a host's cache of code: bounded, the least recently used goes first, never what a trial uses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the user's SSH configuration says is followed: Match, agents, certificates, a master that is there already."""
+"""Tests that the user's SSH configuration is followed: Match, agents, certificates, a master that is there already."""
 
 from __future__ import annotations
 

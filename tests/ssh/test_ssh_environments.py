@@ -1,4 +1,4 @@
-"""What hosts have is compared before anything is sent, and a virtual environment like the notebook's is made there."""
+"""Tests that hosts' packages are compared before anything is sent, and that an environment is made there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a host is reached, as the profile and the user's SSH configuration say; no network."""
+"""Tests of how a host is reached, as the profile and the user's SSH configuration say; no network."""
 
 from __future__ import annotations
 

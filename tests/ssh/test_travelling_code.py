@@ -1,4 +1,4 @@
-"""What runs on a host beside the trial must not need more than Python 3.9 and its standard library.
+"""Tests that what runs on a host beside the trial needs no more than Python 3.9 and its standard library.
 
 Where a Python 3.9 is installed it runs a trial on a host; everywhere the code is searched for what is newer.
 """

@@ -103,7 +103,7 @@ class Alone:
 
     @property
     def sent(self) -> list[dict[str, Any]]:
-        """What the view has sent to the kernel."""
+        """Return what the view has sent to the kernel."""
         return list(self.page.evaluate("() => window.sent"))
 
     def show(self, place: Any, **changes: Any) -> Alone:
@@ -143,7 +143,7 @@ class Alone:
         self.view.screenshot(path=ARTIFACTS / f"{name}.png")
 
     def ink(self, color: tuple[int, int, int], slack: int = 40) -> int:
-        """How many pixels of the first chart have about this colour."""
+        """Return how many pixels of the first chart have about this colour."""
         return len(self._pixels(color, slack))
 
     def middle(self, color: tuple[int, int, int], slack: int = 40) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""What a chart draws, point by point."""
+"""Tests of what a chart draws, point by point."""
 
 import math
 

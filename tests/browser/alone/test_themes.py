@@ -16,7 +16,7 @@ pytestmark = pytest.mark.browser
 
 
 class Host(NamedTuple):
-    """What a page says of its theme, and what it is."""
+    """A page's theme, as it says and as it is."""
 
     system: str
     script: str

@@ -1,4 +1,4 @@
-"""What is served and by which schemas: built-in kinds and those that definitions make."""
+"""Tests of what is served and by which schemas: built-in kinds and those that definitions make."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server refuses, and in which words."""
+"""Tests of what a server refuses, and in which words."""
 
 from __future__ import annotations
 

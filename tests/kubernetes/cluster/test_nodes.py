@@ -23,7 +23,7 @@ _SLEEP = "exec sleep 1000"
 
 
 def _told(*pods: objects.Json) -> tuple[TrialState, str]:
-    """How pods ended, in a user's words."""
+    """Return how pods ended, in a user's words."""
     state = trial_reasons.ended(pods)
     assert state is not None
     return state.state, state.reason

@@ -1,4 +1,4 @@
-"""What pods of the double say of themselves, in a user's words."""
+"""Tests of what pods of the double say of themselves, in a user's words."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from tests.labs.kubernetes.store.object_store import ObjectStore
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """What a node of the lab has.
+    """Properties of a node of the lab.
 
     Attributes:
         cpus: How many CPUs, as pods request them.
@@ -48,7 +48,7 @@ class NodeOptions:
 
 @dataclass(frozen=True, slots=True)
 class LabParts:
-    """What all nodes of a lab have in common.
+    """Parts that all nodes of a lab have in common.
 
     Attributes:
         folder: Of the lab.

@@ -1,4 +1,4 @@
-"""What is taken away when a trial has ended, and what stays."""
+"""Tests of what is taken away when a trial has ended, and what stays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What looks like a credential, and the many things that do not."""
+"""Tests of what looks like a credential, and the many things that do not."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""What errors mean: for now or for good, and in words that name the disk or the path."""
+"""Tests of what errors mean: for now or for good, and in words that name the disk or the path."""
 
 from __future__ import annotations
 

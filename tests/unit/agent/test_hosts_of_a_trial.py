@@ -1,4 +1,4 @@
-"""What the agent of a host does for a trial on several: the place to meet, and the beginning again of a lost part."""
+"""Tests of a host's agent for a trial on several: the place to meet, and the new beginning of a lost part."""
 
 from __future__ import annotations
 

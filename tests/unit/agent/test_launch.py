@@ -1,4 +1,4 @@
-"""How long the program that starts the ranks may go on when none of them runs."""
+"""Tests of how long the program that starts the ranks may go on when none of them runs."""
 
 from __future__ import annotations
 

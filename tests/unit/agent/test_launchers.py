@@ -1,4 +1,4 @@
-"""What each launcher tells the ranks: the variables are kept in `tests/golden/launchers.json`."""
+"""Tests of what each launcher tells the ranks: the variables are kept in `tests/golden/launchers.json`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script imports before all else, and what is left to its run."""
+"""Tests of what a script imports before all else, and what is left to its run."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from jupyter_autotrain.agent.trial.termination_causes import ENDED_BECAUSE
 
 
 class Descriptors:
-    """What a supervisor waits on."""
+    """Descriptors that a supervisor waits on."""
 
     def __init__(self) -> None:
         self.watched: set[int] = set()

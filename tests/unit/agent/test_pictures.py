@@ -1,4 +1,4 @@
-"""What a trial displays: pictures become files and notes, the rest becomes text, and nothing disturbs the training."""
+"""Tests of what a trial displays: pictures become files and notes, the rest text, and training is not disturbed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What not every Unix has: Linux's own way and the portable one do the same, and nothing else knows of either."""
+"""Tests that Linux's own way and the portable one do the same, and that nothing else knows of either."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial uses: measured of real processes, in a bounded file, at a bounded cost."""
+"""Tests of what a trial uses: measured of real processes, in a bounded file, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_count_of_memory_that_takes_long_makes_no_cpu_look_busier(
 
 
 def test_no_look_shows_more_than_all_cpus_do(trial_directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is reaped between two reads of one look counts at the next: the hours of a worker in one second."""
+    """A child reaped between two reads of one look counts at the next: the hours of a worker in one second."""
     monkeypatch.setattr(usage, "LEAST_PAUSE_S", 0.0)
     used_s = iter([0.0, 40_000.0])
     monkeypatch.setattr(usage, "_cpu_s", lambda _: next(used_s))

@@ -1,4 +1,4 @@
-"""What several hosts tell of one trial, as one status."""
+"""Tests of what several hosts tell of one trial, as one status."""
 
 from __future__ import annotations
 

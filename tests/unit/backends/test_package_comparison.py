@@ -1,4 +1,4 @@
-"""What a place lacks is refused with the line that installs it; other versions are told."""
+"""Tests that what a place lacks is refused with the line that installs it, and that other versions are told."""
 
 import pytest
 

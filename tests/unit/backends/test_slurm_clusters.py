@@ -1,4 +1,4 @@
-"""What is sent to a cluster, and what there may make room for it."""
+"""Tests of what is sent to a cluster, and what there may make room for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Slurm says, and what a user reads of it; without any daemon."""
+"""Tests of what Slurm says, and what a user reads of it; without any daemon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a status file that cannot be read means: nothing, until the processes are provably gone."""
+"""Tests that an unreadable status file means nothing until the processes are provably gone."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ NEW = HostKey("ssh-ed25519", base64.b64encode(b"new key").decode())
 
 
 class Host:
-    """What `trust` reads of a host."""
+    """A host, as `trust` reads it."""
 
     name = "gpu1"
     key_name = "gpu1"

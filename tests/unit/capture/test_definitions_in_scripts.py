@@ -1,4 +1,4 @@
-"""How definitions stand in the script: as their source wherever that is the same, else told in what they differ."""
+"""Tests of definitions in the script: their source wherever that is the same, else told in what they differ."""
 
 # Cells are written on one line each, however long, so that they read as a list.
 # ruff: noqa: E501

@@ -1,4 +1,4 @@
-"""What a cell needs of the installed distributions is known, wherever it is imported."""
+"""Tests that the distributions that a cell needs are known, wherever they are imported."""
 
 import importlib
 import sys

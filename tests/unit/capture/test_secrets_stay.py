@@ -1,4 +1,4 @@
-"""What looks like a secret does not travel unless it is said to be none."""
+"""Tests that what looks like a secret does not travel unless it is said to be none."""
 
 import pytest
 

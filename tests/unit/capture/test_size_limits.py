@@ -1,4 +1,4 @@
-"""What counts against the limit is the pickled size, measured while writing; progress is told meanwhile."""
+"""Tests that the pickled size counts against the limit, measured while writing; progress is told meanwhile."""
 
 import tracemalloc
 

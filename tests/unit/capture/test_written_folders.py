@@ -1,4 +1,4 @@
-"""What a cell writes into: its folders exist in a trial, and shipped files that it may write to are copies there."""
+"""Tests of folders that a cell writes into: they exist in a trial, and shipped files that it may write are copies."""
 
 import stat
 

@@ -1,4 +1,4 @@
-"""What IPython keeps of earlier cells, and what its magics give, as a real shell has them."""
+"""Tests of what IPython keeps of earlier cells, and what its magics give, as a real shell has them."""
 
 import ast
 import atexit

@@ -1,4 +1,4 @@
-"""What a program may submit, and the files of its request."""
+"""Tests of what a program may submit, and the files of its request."""
 
 from __future__ import annotations
 

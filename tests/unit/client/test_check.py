@@ -1,4 +1,4 @@
-"""What a backend cannot do is said before anything is sent, and a dry run touches nothing."""
+"""Tests that what a backend cannot do is said before anything is sent, and that a dry run touches nothing."""
 
 import os
 from dataclasses import replace

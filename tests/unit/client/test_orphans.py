@@ -1,4 +1,4 @@
-"""What killed processes left is found and removed; what may still be in the making never is."""
+"""Tests that what killed processes left is found and removed; what may still be in the making never is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `load` and `pull` take, and that they never leave the trial's outputs or the folder they copy to."""
+"""Tests of `load` and `pull`: they never leave the trial's outputs or the folder they copy to."""
 
 import os
 import pickle

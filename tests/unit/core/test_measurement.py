@@ -1,4 +1,4 @@
-"""How well later plans may be believed, by what was measured of earlier ones."""
+"""Tests of how well later plans may be believed, by what was measured of earlier ones."""
 
 import pytest
 

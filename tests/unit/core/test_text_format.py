@@ -1,4 +1,4 @@
-"""How values read, and the nearest known name."""
+"""Tests of how values read, and the nearest known name."""
 
 from __future__ import annotations
 

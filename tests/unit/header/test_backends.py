@@ -1,4 +1,4 @@
-"""What `backend:` may say, where profiles come from, and what is said of faulty ones."""
+"""Tests of what `backend:` may say, where profiles come from, and what is said of faulty ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes home of a job that has ended elsewhere."""
+"""Tests of what comes home of a job that has ended elsewhere."""
 
 from __future__ import annotations
 

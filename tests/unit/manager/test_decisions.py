@@ -1,4 +1,4 @@
-"""What a manager has decided is carried out by the next one: the decisions are rows of the store."""
+"""Tests that a manager's decisions are carried out by the next one: they are rows of the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the manager decides, with a simulated backend and clock."""
+"""Tests of what the manager decides, with a simulated backend and clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trial that never reports its objective does to the others, and the hold that it puts on a search."""
+"""Tests of what a trial that never reports its objective does to the others, and the hold that it puts on a search."""
 
 from __future__ import annotations
 

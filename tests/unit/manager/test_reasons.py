@@ -1,4 +1,4 @@
-"""What `why` says, driven through the whole manager."""
+"""Tests of what `why` says, driven through the whole manager."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How large the front end is that an installation brings into the browser."""
+"""Tests of how large the front end is that an installation brings into the browser."""
 
 from __future__ import annotations
 

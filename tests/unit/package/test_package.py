@@ -1,4 +1,4 @@
-"""What `import jupyter_autotrain` costs and offers."""
+"""Tests of what `import jupyter_autotrain` costs and offers."""
 
 from __future__ import annotations
 

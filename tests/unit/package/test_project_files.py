@@ -1,4 +1,4 @@
-"""What the files around the package say of it: workflows, metadata, citation, hooks, templates."""
+"""Tests of the files around the package: workflows, metadata, citation, hooks, templates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all layers read does not belong to the layer that makes it."""
+"""Tests that what all layers read does not belong to the layer that makes it."""
 
 from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.parallel.graph import prepare as preparation

@@ -1,4 +1,4 @@
-"""What is told of a search while it runs."""
+"""Tests of what is told of a search while it runs."""
 
 import io
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""What a decision's tensor axis takes, module by module, and which uses of it are not executed."""
+"""Tests of what a decision's tensor axis takes, module by module, and which uses of it are not executed."""
 
 import fnmatch
 

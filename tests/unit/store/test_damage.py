@@ -1,4 +1,4 @@
-"""What cannot be read in a row is a store error that names the row; references of any form find or do not find."""
+"""Tests that an unreadable row is a store error that names it; references of any form find or do not find."""
 
 import json
 import sqlite3

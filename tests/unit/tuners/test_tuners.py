@@ -220,7 +220,7 @@ def test_a_finite_space_is_used_up_when_each_point_was_given_once(tuner):
 
 
 def pareto_distance(tuner, trials):
-    """How far the trials are on average from the front of two parabolas."""
+    """Return how far the trials are on average from the front of two parabolas."""
     search = {"x": Uniform(-10, 10), "y": Uniform(-10, 10)}
     both = replace(spec(search, tuner, seed=1), more_objectives=(Objective("b", Direction.MINIMIZE),))
     algorithm = tuners.create(both)

@@ -1,4 +1,4 @@
-"""What `doctor` says of the extension of JupyterLab."""
+"""Tests of what `doctor` says of the extension of JupyterLab."""
 
 import json
 import os

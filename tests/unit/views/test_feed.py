@@ -1,4 +1,4 @@
-"""What views receive: everything once, in order, and nothing is missed."""
+"""Tests of what views receive: everything once, in order, and nothing is missed."""
 
 import math
 import queue

@@ -1,4 +1,4 @@
-"""What views ask about logs: any attempt, what is too long for a message, and nothing outside of the trial."""
+"""Tests of what views ask about logs: any attempt, what is too long for a message, and nothing outside of the trial."""
 
 import pytest
 

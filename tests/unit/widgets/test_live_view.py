@@ -1,4 +1,4 @@
-"""What a front end knows of an experiment that ends while its view is being made, or attaches."""
+"""Tests of what a front end knows of an experiment that ends while its view is being made, or attaches."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def _was_told_to_end(pod: Json) -> bool:
 
 
 def are_others(pods: Sequence[Json], allocation: Sequence[str]) -> bool:
-    """Whether the pods are not those of the allocation."""
+    """Return whether the pods are not those of the allocation."""
     for pod in pods:
         if annotation(pod, "replicas") != str(len(allocation)):
             return True
@@ -105,12 +105,12 @@ def are_others(pods: Sequence[Json], allocation: Sequence[str]) -> bool:
 
 
 def all_scheduled(pods: Sequence[Json], allocation: Sequence[str]) -> bool:
-    """Whether all pods of the allocation have their node."""
+    """Return whether all pods of the allocation have their node."""
     return sum(1 for pod in pods if pod["spec"].get("nodeName")) == len(allocation)
 
 
 def ready(pods: Sequence[Json]) -> int:
-    """How many pods have all their containers running."""
+    """Return how many pods have all their containers running."""
     count = 0
     for pod in pods:
         statuses = pod["status"].get("containerStatuses") or ()

@@ -1,4 +1,4 @@
-"""How tasks and attempts of Frameworks complete: codes, the completion policy of roles, the retry policy. Pure."""
+"""Completion of Frameworks' tasks and attempts: codes, the completion policy of roles, the retry policy. Pure."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _summary(task: Json) -> Json:
 
 
 def is_retried(policy: Json, counts: Json, completion: Json) -> tuple[bool, bool]:
-    """Whether there is another attempt, and whether it counts."""
+    """Return whether there is another attempt, and whether it counts."""
     attributes = completion["type"]["attributes"]
     failed = completion["type"]["name"] == "Failed"
     if completion["code"] in _NEVER_RETRIED:

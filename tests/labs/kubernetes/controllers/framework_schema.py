@@ -1,4 +1,4 @@
-"""What a Framework may hold: as much of its schema as is sent and read."""
+"""Schema of a Framework, as much of it as is sent and read."""
 
 from __future__ import annotations
 

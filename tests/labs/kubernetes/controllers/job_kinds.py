@@ -1,4 +1,4 @@
-"""How the kinds of the training operator differ: containers, ports, variables, and when a job has succeeded."""
+"""Differences of the training operator's kinds: containers, ports, variables, and when a job has succeeded."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Replica:
 
 
 class JobKind(Protocol):
-    """What one kind has of its own."""
+    """Properties of one kind."""
 
     resource: Resource
     replicas_field: str
@@ -47,7 +47,7 @@ class JobKind(Protocol):
         ...
 
     def has_succeeded(self, job: Json, counts: Json, pods: list[Json]) -> bool:
-        """Whether the deciding replicas have."""
+        """Return whether the deciding replicas have."""
         ...
 
 

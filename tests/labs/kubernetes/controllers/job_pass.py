@@ -53,7 +53,7 @@ class JobPass:
         self._verdict: tuple[str, str] | None = None  # of a failure
 
     def _is_new(self, pod: Json) -> bool:
-        """Whether a pod has ended and is not counted yet."""
+        """Return whether a pod has ended and is not counted yet."""
         if FINALIZER not in pod["metadata"].get("finalizers", ()):
             return False
         waits = self._job["spec"].get("podReplacementPolicy") == "Failed" or self._job["spec"].get("podFailurePolicy")

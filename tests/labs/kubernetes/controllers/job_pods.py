@@ -20,7 +20,7 @@ _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def is_indexed(job: Json) -> bool:
-    """Whether each pod of a Job has a number of its own."""
+    """Return whether each pod of a Job has a number of its own."""
     return bool(job["spec"].get("completionMode") == "Indexed")
 
 
@@ -72,17 +72,17 @@ def index_of(pod: Json) -> int:
 
 
 def is_terminal(pod: Json) -> bool:
-    """Whether a pod has ended."""
+    """Return whether a pod has ended."""
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_terminating(pod: Json) -> bool:
-    """Whether a pod is being deleted and has not ended."""
+    """Return whether a pod is being deleted and has not ended."""
     return "deletionTimestamp" in pod["metadata"] and not is_terminal(pod)
 
 
 def is_ready(pod: Json) -> bool:
-    """Whether a pod's condition says so."""
+    """Return whether a pod's condition says so."""
     conditions = pod.get("status", {}).get("conditions", ())
     return any(found["type"] == "Ready" and found["status"] == "True" for found in conditions)
 

@@ -39,7 +39,7 @@ def _by_condition(rule: Json, pod: Json) -> str:
 
 
 def restarts(pods: list[Json]) -> int:
-    """How often containers of pods were started again in place."""
+    """Return how often containers of pods were started again in place."""
     total = 0
     for pod in pods:
         total += sum(entry["restartCount"] for entry in pod.get("status", {}).get("containerStatuses", ()))
@@ -69,7 +69,7 @@ def failed_indexes(job: Json, failures: dict[int, int], fixed: set[int]) -> set[
 
 
 def count_by_index(pods: list[Json]) -> dict[int, int]:
-    """How many of some pods each index has."""
+    """Return how many of some pods each index has."""
     found: dict[int, int] = {}
     for pod in pods:
         found[index_of(pod)] = found.get(index_of(pod), 0) + 1
@@ -82,7 +82,7 @@ def free_indexes(completions: int, taken: set[int]) -> list[int]:
 
 
 def still_wanted(job: Json, succeeded: int, occupied: int, free: int) -> int:
-    """How many more pods a Job without numbers wants now."""
+    """Return how many more pods a Job without numbers wants now."""
     completions = job["spec"].get("completions")
     if completions is None:
         return 0 if succeeded else free

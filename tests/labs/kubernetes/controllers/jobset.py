@@ -62,7 +62,7 @@ class JobSetController(OperatorController):
                 self.store.patch(JOBS, metadata["namespace"], metadata["name"], {"spec": {"suspend": wanted}})
 
     def _counted(self, replicated: Json, jobs: list[Json]) -> Json:
-        """How many Jobs of a replicated job are in which state; one is ready when all its pods are."""
+        """Return how many Jobs of a replicated job are in which state; one is ready when all its pods are."""
         label = f"{_PREFIX}/replicatedjob-name"
         own = [job for job in jobs if job["metadata"]["labels"][label] == replicated["name"]]
         counts = dict.fromkeys(("ready", "succeeded", "failed", "active", "suspended"), 0)

@@ -12,12 +12,12 @@ _ENDS = ("Succeeded", "Failed")
 
 
 def holds(status: Json, kind: str) -> bool:
-    """Whether a condition is True."""
+    """Return whether a condition is True."""
     return any(one["type"] == kind and one["status"] == "True" for one in status.get("conditions", ()))
 
 
 def is_finished(status: Json) -> bool:
-    """Whether the job has succeeded or failed."""
+    """Return whether the job has succeeded or failed."""
     return any(holds(status, kind) for kind in _ENDS)
 
 
@@ -47,7 +47,7 @@ def _others(conditions: Iterable[Json], kind: str) -> list[Json]:
 
 
 def counted(pods: Iterable[Json], selector: str) -> Json:
-    """How many pods of a type of replica run, have succeeded and failed; a running one that is deleted has failed."""
+    """Return how many pods of a type of replica run, succeeded and failed; a running one that is deleted failed."""
     counts = {"active": 0, "succeeded": 0, "failed": 0}
     for pod in pods:
         phase = pod.get("status", {}).get("phase")

@@ -81,7 +81,7 @@ class MPIJobController(JobController):
         self.make(SECRETS, job, {"metadata": {"name": f"{name}-ssh", "labels": {"app": name}}, **body})
 
     def _is_old(self) -> bool:
-        """Whether it is a release before 0.5."""
+        """Return whether it is a release before 0.5."""
         schema = self.store.resources.schema(MPIJOBS) or {}
         return "runLauncherAsWorker" not in schema["properties"]["spec"]["properties"]
 

@@ -1,4 +1,4 @@
-"""What the controllers of Kubeflow's kinds do alike: read, make, delete, and write the status when it is another."""
+"""Common part of the controllers of Kubeflow's kinds: read, make, delete, and write the status when it changed."""
 
 from __future__ import annotations
 

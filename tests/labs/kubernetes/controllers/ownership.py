@@ -36,7 +36,7 @@ def owned_key(found: Json, kind: str) -> Iterable[Key]:
 
 
 def owned(objects: Iterable[Json], owner: Json) -> list[Json]:
-    """Those of some objects that an owner controls."""
+    """Return those of some objects that an owner controls."""
     references = [(found, controller_of(found)) for found in objects]
     uid = owner["metadata"]["uid"]
     return [found for found, reference in references if reference is not None and reference["uid"] == uid]

@@ -47,7 +47,7 @@ class Conditions:
         return condition_of({"status": {"conditions": self.entries}}, kind)
 
     def is_true(self, kind: str) -> bool:
-        """Whether there is one, and its status is True."""
+        """Return whether there is one, and its status is True."""
         return (self.find(kind) or {}).get("status") == "True"
 
     def set(self, kind: str, status: str, reason: str, message: str) -> None:

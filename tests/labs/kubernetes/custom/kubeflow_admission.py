@@ -1,4 +1,4 @@
-"""What the webhooks of Kubeflow's operators refuse."""
+"""Refusals of the webhooks of Kubeflow's operators."""
 
 from __future__ import annotations
 

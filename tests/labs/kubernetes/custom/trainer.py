@@ -67,7 +67,7 @@ def _status() -> Json:
 
 
 def _overrides() -> Json:
-    """How the earlier release changes the pods of a runtime."""
+    """Return how the earlier release changes the pods of a runtime."""
     target = array(fields(("name",), name=TEXT))
     spec = fields(**_pod_fields("2.1"))
     return {"podTemplateOverrides": array(fields(targetJobs=target, metadata=metadata(), spec=spec))}

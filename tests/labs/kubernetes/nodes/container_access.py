@@ -35,7 +35,7 @@ class ContainerAccess:
         return path if path and path.exists() else None
 
     def writes_log(self, pod: Json, container: str) -> bool:
-        """Whether the container may still write."""
+        """Return whether the container may still write."""
         found = self._find(pod, container)
         return found is not None and found[0].alive and found[1].is_live
 

@@ -11,7 +11,7 @@ WAITING: Json = {"waiting": {"reason": "ContainerCreating"}}
 
 @dataclass(slots=True)
 class ContainerRun:
-    """What the kubelet knows of a container.
+    """State of a container, as the kubelet knows it.
 
     Attributes:
         spec: As the pod has it.
@@ -54,17 +54,17 @@ class ContainerRun:
 
     @property
     def is_sidecar(self) -> bool:
-        """Whether it is an init container that goes on beside the others."""
+        """Return whether it is an init container that goes on beside the others."""
         return self.init and self.spec.get("restartPolicy") == "Always"
 
     @property
     def is_live(self) -> bool:
-        """Whether there is a process, or is about to be one."""
+        """Return whether there is a process, or is about to be one."""
         return bool(self.run_id)
 
     @property
     def running(self) -> bool:
-        """Whether its process runs."""
+        """Return whether its process runs."""
         return "running" in self.state
 
     @property

@@ -15,7 +15,7 @@ CHECK_S = 0.5
 
 
 def is_limited(pod: Json) -> bool:
-    """Whether a pod has a limit of disk at all."""
+    """Return whether a pod has a limit of disk at all."""
     sizes = [(volume.get("emptyDir") or {}).get("sizeLimit") for volume in pod["spec"].get("volumes", ())]
     return any(sizes) or any(_limit(container) for container in pod["spec"]["containers"])
 
@@ -48,7 +48,7 @@ def _used(container: ContainerRun) -> int:
 
 
 def folder_bytes(folder: Path) -> int:
-    """How much lies in a folder."""
+    """Return how much lies in a folder."""
     total = 0
     for place, _, names in os.walk(folder):
         for name in names:

@@ -1,4 +1,4 @@
-"""Whether a pod may and can run on a node, and why not, in the scheduler's words."""
+"""Test of a pod on a node: may it and can it run there, and why not, in the scheduler's words."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _untolerated(pod: Json, node: Json) -> Json | None:
 
 
 def tolerates(toleration: Json, taint: Json) -> bool:
-    """Whether a toleration is for a taint."""
+    """Return whether a toleration is for a taint."""
     if toleration.get("effect") and toleration["effect"] != taint["effect"]:
         return False
     if toleration.get("key") and toleration["key"] != taint["key"]:
@@ -75,7 +75,7 @@ def _selected(pod: Json, node: Json) -> bool:
 
 
 def matches_term(term: Json, node: Json) -> bool:
-    """Whether a node is in a term of a node affinity."""
+    """Return whether a node is in a term of a node affinity."""
     labels = node["metadata"].get("labels") or {}
     fields = {"metadata.name": node["metadata"]["name"]}
     checks = [_matches(item, labels) for item in term.get("matchExpressions", ())]

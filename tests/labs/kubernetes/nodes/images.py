@@ -1,4 +1,4 @@
-"""What images are: names. All have the machine's programs; some cannot be pulled, some are programs of the double."""
+"""Names of images. All have the machine's programs; some cannot be pulled, some are programs of the double."""
 
 from __future__ import annotations
 

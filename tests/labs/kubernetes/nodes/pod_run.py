@@ -52,7 +52,7 @@ class PodRun:
 
     @property
     def is_live(self) -> bool:
-        """Whether anything of it runs."""
+        """Return whether anything of it runs."""
         return any(run.is_live for run in self.runs)
 
     def run_of(self, name: str) -> ContainerRun | None:

@@ -11,7 +11,7 @@ from tests.labs.kubernetes.validation.quantities import amount
 
 
 def will_run_again(run: ContainerRun, policy: str) -> bool:
-    """Whether a container that has ended is started again."""
+    """Return whether a container that has ended is started again."""
     if run.init:
         return run.is_sidecar or (run.exit_code != 0 and policy != "Never")
     return policy == "Always" or (policy == "OnFailure" and run.exit_code != 0)

@@ -1,4 +1,4 @@
-"""What pods request of their node."""
+"""Requests of pods to their node."""
 
 from __future__ import annotations
 

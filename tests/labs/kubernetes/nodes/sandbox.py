@@ -1,4 +1,4 @@
-"""What the containers of a pod share on its node."""
+"""Common things of a pod's containers on its node."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _ALL: Key = ("", "pending")
 
 
 class NodeUse:
-    """What the pods of a node request."""
+    """Requests of the pods of a node."""
 
     def __init__(self, node: Json, pods: Iterable[Json]) -> None:
         self.node = node
@@ -31,11 +31,11 @@ class NodeUse:
         return fitting.misfits(pod, self.node, self.used, len(self.pods))
 
     def is_short(self, pod: Json) -> bool:
-        """Whether a pod may run here, and there is only too little of something."""
+        """Return whether a pod may run here, and there is only too little of something."""
         return all(reason.startswith(("Insufficient", "Too many")) for reason in self.misfits(pod))
 
     def fits_when_empty(self, pod: Json) -> bool:
-        """Whether a pod could run here if no other did."""
+        """Return whether a pod could run here if no other did."""
         return not fitting.lacking(pod, self.node, {}, 0)
 
     def add(self, pod: Json) -> None:
@@ -59,7 +59,7 @@ class NodeUse:
 
     @property
     def load(self) -> tuple[Decimal, int]:
-        """How busy it is: the less busy is preferred."""
+        """Return how busy it is: the less busy is preferred."""
         allocatable = self.node["status"]["allocatable"]
         share = self.used.get("cpu", Decimal(0)) / max(amount(allocatable["cpu"]), Decimal(1))
         return share, len(self.pods)

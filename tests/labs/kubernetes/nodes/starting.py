@@ -1,4 +1,4 @@
-"""How a node starts the containers of pods."""
+"""Start of the containers of pods on a node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.labs.kubernetes.validation.quantities import amount
 
 @dataclass(slots=True)
 class NodeServices:
-    """What the kubelet of a node works with.
+    """Services that the kubelet of a node works with.
 
     Attributes:
         name: Of the node.

@@ -11,7 +11,7 @@ from tests.labs.kubernetes.objects.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What is wrong with one field."""
+    """Fault of one field."""
 
     field: str
     message: str

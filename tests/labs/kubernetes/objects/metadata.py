@@ -1,4 +1,4 @@
-"""What the server itself writes into `metadata` when an object is made, changed or deleted."""
+"""Fields of `metadata` that the server itself writes when an object is made, changed or deleted."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def for_delete(resource: Resource, found: Json, grace_s: int | None, propagation
 
 
 def _holds_content(found: Json) -> bool:
-    """Whether an object is a namespace that has not been emptied."""
+    """Return whether an object is a namespace that has not been emptied."""
     return found["kind"] == "Namespace" and bool((found.get("spec") or {}).get("finalizers"))
 
 
@@ -148,7 +148,7 @@ def _grace(resource: Resource, found: Json, grace_s: int | None) -> int:
 
 
 def may_go(found: Json) -> bool:
-    """Whether an object that is being deleted has nothing left that keeps it."""
+    """Return whether an object that is being deleted has nothing left that keeps it."""
     metadata = found["metadata"]
     waits = metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds", 0) or _holds_content(found)
     return "deletionTimestamp" in metadata and not waits

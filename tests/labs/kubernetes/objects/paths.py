@@ -1,4 +1,4 @@
-"""What a path of the API names."""
+"""Meaning of a path of the API."""
 
 from __future__ import annotations
 

@@ -43,12 +43,12 @@ class Resource:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What its objects are kept under: all versions of a resource have the same objects."""
+        """Return what its objects are kept under: all versions of a resource have the same objects."""
         return self.group, self.plural
 
     @property
     def has_status(self) -> bool:
-        """Whether its status is changed only through the subresource."""
+        """Return whether its status is changed only through the subresource."""
         return "status" in self.subresources
 
 

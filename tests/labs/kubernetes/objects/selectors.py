@@ -35,20 +35,20 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What the value of one key has to be: one of the values, or none of them; without values: there, or not there."""
+    """Requirement for one key: one of the values, or none of them; without values: there, or not there."""
 
     key: str
     values: frozenset[str] | None
     negated: bool
 
     def met(self, value: str | None) -> bool:
-        """Whether a value, None: not there, is as required."""
+        """Return whether a value, None: not there, is as required."""
         found = value is not None if self.values is None else value in self.values
         return found != self.negated
 
 
 def label_matches(selector: str) -> Matches:
-    """Whether an object has the labels of a selector.
+    """Return whether an object has the labels of a selector.
 
     Raises:
         ApiError: 400: It is none.
@@ -63,7 +63,7 @@ def label_matches(selector: str) -> Matches:
 
 
 def field_matches(resource: Resource, selector: str) -> Matches:
-    """Whether an object has the fields of a selector.
+    """Return whether an object has the fields of a selector.
 
     Raises:
         ApiError: 400: It is none, or names a field that cannot be selected by.

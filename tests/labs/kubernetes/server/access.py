@@ -12,7 +12,7 @@ from tests.labs.kubernetes.objects.errors import ApiError
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What is allowed; "*" stands for all."""
+    """Permission of a user; "*" stands for all."""
 
     verbs: tuple[str, ...] = ("*",)
     groups: tuple[str, ...] = ("*",)
@@ -20,7 +20,7 @@ class Rule:
     namespaces: tuple[str, ...] = ("*",)
 
     def allows(self, action: Action) -> bool:
-        """Whether an action is among what is allowed."""
+        """Return whether an action is among what is allowed."""
         return (
             _holds(self.verbs, action.verb)
             and _holds(self.groups, action.group)
@@ -35,7 +35,7 @@ def _holds(allowed: Sequence[str], value: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a request does; the resource with its subresource, such as pods/log."""
+    """Action of a request; the resource with its subresource, such as pods/log."""
 
     verb: str
     group: str
@@ -97,7 +97,7 @@ class Access:
         return user
 
     def allows(self, user: User, action: Action) -> bool:
-        """Whether a user may do something."""
+        """Return whether a user may do something."""
         with self._lock:
             refused = {(action.verb, action.resource), (action.verb, "*"), ("*", action.resource)} & self._forbidden
         return not refused and any(rule.allows(action) for rule in user.rules)

@@ -1,4 +1,4 @@
-"""What all requests have in common."""
+"""Common part of all requests."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch"}
 
 @dataclass
 class Server:
-    """What all requests share."""
+    """State that all requests share."""
 
     store: ObjectStore
     access: Access
@@ -45,7 +45,7 @@ class Server:
 
 
 class ApiHandler(web.RequestHandler):
-    """What each request begins and ends with."""
+    """Beginning and end of each request."""
 
     def initialize(self, server: Server) -> None:
         """Tornado's way to pass arguments."""

@@ -81,7 +81,7 @@ class ApiServer:
 
     @property
     def requests(self) -> Counter[tuple[str, str]]:
-        """How many requests there were, by verb and resource."""
+        """Return how many requests there were, by verb and resource."""
         return self._shared.requests
 
     @property

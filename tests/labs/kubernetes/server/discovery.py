@@ -1,4 +1,4 @@
-"""What is served, as clients ask for it: one document, or one per group and version."""
+"""Kinds that are served, as clients ask for them: one document, or one per group and version."""
 
 from __future__ import annotations
 

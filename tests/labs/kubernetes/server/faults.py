@@ -25,7 +25,7 @@ class Fault:
 
 
 class Faults:
-    """What the next requests are refused with. Thread-safe."""
+    """Refusals of the next requests. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -49,7 +49,7 @@ class ObjectsHandler(ApiHandler):
 
     @property
     def dry_run(self) -> bool:
-        """Whether nothing is to be stored."""
+        """Return whether nothing is to be stored."""
         value = self.option("dryRun")
         if value not in ("", "All"):
             raise bad_request(f'Invalid value: "{value}": supported values: "All"')

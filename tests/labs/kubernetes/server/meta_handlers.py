@@ -18,7 +18,7 @@ class VersionHandler(ApiHandler):
 
 
 class DiscoveryHandler(ApiHandler):
-    """What is served."""
+    """Answers with what is served."""
 
     def prepare(self) -> None:
         """Refuse those who are not known."""
@@ -73,7 +73,7 @@ class SchemaHandler(ApiHandler):
 
 
 class ReviewHandler(ApiHandler):
-    """Whether the user of a request may do something."""
+    """Answers whether the user of a request may do something."""
 
     def post(self) -> None:
         """Answer with the review."""

@@ -1,4 +1,4 @@
-"""What is asked of a pod besides its log and processes: to go."""
+"""Requests about a pod besides its log and processes: to go."""
 
 from __future__ import annotations
 

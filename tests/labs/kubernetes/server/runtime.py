@@ -1,4 +1,4 @@
-"""What the API server asks of the nodes: logs and processes of containers."""
+"""Requests of the API server to the nodes: logs and processes of containers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ContainerRuntime(Protocol):
         ...
 
     def writes_log(self, pod: Json, container: str) -> bool:
-        """Whether the container may still write."""
+        """Return whether the container may still write."""
         ...
 
     def exec(

@@ -57,7 +57,7 @@ class Wakeups:
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """What a watch asks for."""
+    """Request of a watch."""
 
     target: Target
     label_selector: str = ""

@@ -12,7 +12,7 @@ from tests.labs.kubernetes.objects.values import Json
 
 
 class Objects(Protocol):
-    """What holds the objects."""
+    """Store of the objects, as namespaces see it."""
 
     resources: ResourceTable
 

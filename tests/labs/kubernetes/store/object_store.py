@@ -20,7 +20,7 @@ _FIRST_NAMESPACES = ("default", "kube-system", "kube-public", "kube-node-lease")
 
 
 class Admission(Protocol):
-    """What sees an object before it is stored: it completes it in place, or refuses it by an ApiError."""
+    """Sees an object before it is stored: it completes it in place, or refuses it by an ApiError."""
 
     def admit(self, resource: Resource, found: Json, previous: Json | None, subresource: str) -> None:
         """`previous` is None when it is made."""

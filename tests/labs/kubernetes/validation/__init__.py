@@ -1,1 +1,1 @@
-"""What the API server completes and refuses before it stores an object."""
+"""Completion and refusal of objects by the API server, before it stores them."""

@@ -27,7 +27,7 @@ _SYSTEM_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-cri
 
 
 class Rules:
-    """What a cluster without webhooks completes and refuses."""
+    """Completion and refusals of a cluster without webhooks."""
 
     def __init__(self, store: PresentObjects) -> None:
         self._store = store

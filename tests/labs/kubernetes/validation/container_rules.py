@@ -1,4 +1,4 @@
-"""What is wrong with a container of a pod."""
+"""Faults of a container of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the server reads what a request sends: strictly, with warnings, or as it can."""
+"""Reading of what a request sends: strictly, with warnings, or as it can."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the server fills into new objects of built-in kinds."""
+"""Values that the server fills into new objects of built-in kinds."""
 
 from __future__ import annotations
 

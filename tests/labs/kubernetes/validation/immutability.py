@@ -104,7 +104,7 @@ _RULES: dict[tuple[str, str], Callable[[Json, Json], Iterator[Cause]]] = {
 
 
 def has_rules(schema: Json) -> bool:
-    """Whether a schema of a custom kind has rules besides types: they are checked of objects alone that have these."""
+    """Return whether a custom kind has rules besides types: only objects that have these are checked for them."""
     inner = [*schema.get("properties", {}).values(), *filter(None, (schema.get("items"),))]
     return bool(schema.get("x-kubernetes-validations")) or any(has_rules(one) for one in inner)
 

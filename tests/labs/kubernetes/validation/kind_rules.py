@@ -1,4 +1,4 @@
-"""What is wrong with objects of built-in kinds."""
+"""Faults of objects of built-in kinds."""
 
 from __future__ import annotations
 

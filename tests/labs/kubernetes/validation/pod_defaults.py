@@ -1,4 +1,4 @@
-"""What the server fills into pods and pod templates."""
+"""Values that the server fills into pods and pod templates."""
 
 from __future__ import annotations
 

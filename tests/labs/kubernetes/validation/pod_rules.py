@@ -1,4 +1,4 @@
-"""What is wrong with the spec of a pod."""
+"""Faults of the spec of a pod."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What validation asks of the objects that are there."""
+"""Questions of validation about the objects that are there."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 class SchemaRules:
-    """What is wrong with a value by its schema."""
+    """Faults of a value by its schema."""
 
     def __init__(self, schemas: Schemas) -> None:
         self._schemas = schemas

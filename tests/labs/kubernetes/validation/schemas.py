@@ -102,7 +102,7 @@ class Schemas:
 
     @property
     def components(self) -> dict[str, Json]:
-        """Those of built-in kinds, by name."""
+        """Return those of built-in kinds, by name."""
         return built_in(self._resources.built_in)
 
     def of(self, resource: Resource) -> Json:

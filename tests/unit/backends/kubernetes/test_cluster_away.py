@@ -1,4 +1,4 @@
-"""How trials stand of which the cluster does not say how they stand now."""
+"""Tests of trials of which the cluster does not say how they stand now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left in a cluster: of kinds that may not be listed nothing is known, and one refusal stops no deletion."""
+"""Tests of leftovers in a cluster: kinds that may not be listed are unknown, and one refusal stops no deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile and a header of Kubernetes may say: faults with the nearest match, all at once."""
+"""Tests of what a profile and a header of Kubernetes may say: faults with the nearest match, all at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a refusal of the cluster tells people to do works when they do it."""
+"""Tests that what a refusal of the cluster tells people to do works when they do it."""
 
 from __future__ import annotations
 

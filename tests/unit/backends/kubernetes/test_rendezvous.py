@@ -1,4 +1,4 @@
-"""How the pods of a trial find each other where they have no names."""
+"""Tests of how the pods of a trial find each other where they have no names."""
 
 import http.server
 import json

@@ -20,7 +20,7 @@ from jupyter_autotrain.manager.resources import ResourceAllocator
 
 
 def started(slots, *claims):
-    """How many trials of each experiment start on so many equal slots."""
+    """Return how many trials of each experiment start on so many equal slots."""
     for claim, _ in in_turn(claims):
         if sum(one.held for one in claims) < slots:
             claim.held += 1

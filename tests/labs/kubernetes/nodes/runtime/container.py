@@ -16,7 +16,7 @@ from tests.labs.kubernetes.nodes.runtime.network import PodNetworks
 
 
 class StartRequest(TypedDict):
-    """What a container is started from.
+    """Request to start a container.
 
     `id` is unique on the node; `pod` the pod's uid; `user` and `group` are numbers; 0 bytes of memory are no limit.
     Above it `kills_all` ends all processes, as version 2 of control groups does; else only the largest one is ended.
@@ -41,7 +41,7 @@ class StartRequest(TypedDict):
 
 
 class NodeSettings(TypedDict):
-    """What is the same for all containers of a node: see `root.make_root`."""
+    """Settings of all containers of a node: see `root.make_root`."""
 
     scratch: str
     hidden: list[str]
@@ -122,7 +122,7 @@ class Container:
         return os.waitstatus_to_exitcode(status)
 
     def written_bytes(self) -> int:
-        """How much it has written to its own file system."""
+        """Return how much it has written to its own file system."""
         total = 0
         for folder, _, names in os.walk(self._upper):
             for name in names:

@@ -1,4 +1,4 @@
-"""What may happen to connections to an API server."""
+"""Tests of what may happen to connections to an API server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster serves, as a choice of the kind of object asks for it."""
+"""Tests of what a cluster serves, as a choice of the kind of object asks for it."""
 
 from __future__ import annotations
 

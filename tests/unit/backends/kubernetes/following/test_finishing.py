@@ -1,4 +1,4 @@
-"""How a trial has ended: by itself, as its supervisors say, or from outside, as the cluster says."""
+"""Tests of how a trial has ended: by itself, as its supervisors say, or from outside, as the cluster says."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a trial stands, as far as that is known."""
+"""Tests of how a trial stands, as far as that is known."""
 
 from __future__ import annotations
 

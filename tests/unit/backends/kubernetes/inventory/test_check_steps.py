@@ -1,4 +1,4 @@
-"""What a cluster is asked before it gets a trial, and the steps of `backends check`."""
+"""Tests of what a cluster is asked before it gets a trial, and the steps of `backends check`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster has, from its nodes and pods as the API lists them."""
+"""Tests of what a cluster has, from its nodes and pods as the API lists them."""
 
 from __future__ import annotations
 

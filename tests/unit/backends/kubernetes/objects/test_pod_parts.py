@@ -1,4 +1,4 @@
-"""What is kept of the objects that a manager watches."""
+"""Tests of what is kept of the objects that a manager watches."""
 
 import json
 

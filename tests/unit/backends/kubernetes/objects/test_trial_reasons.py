@@ -1,4 +1,4 @@
-"""What a trial waits for and why it ended, in a user's words, from pods and events as servers send them."""
+"""Tests of why a trial waits and ended, in a user's words, from pods and events as servers send them."""
 
 import pytest
 

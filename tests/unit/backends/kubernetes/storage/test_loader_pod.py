@@ -1,4 +1,4 @@
-"""What goes wrong while a folder is sent to a volume over `exec`."""
+"""Tests of what goes wrong while a folder is sent to a volume over `exec`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What experiments of homes have in a storage: whose it is, and what goes with them."""
+"""Tests of what experiments of homes have in a storage: whose it is, and what goes with them."""
 
 from __future__ import annotations
 

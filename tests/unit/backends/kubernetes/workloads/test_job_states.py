@@ -1,4 +1,4 @@
-"""What the conditions of a Job and its pods mean for a trial."""
+"""Tests of what the conditions of a Job and its pods mean for a trial."""
 
 import json
 from pathlib import Path

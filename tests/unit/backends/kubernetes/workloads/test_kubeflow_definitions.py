@@ -52,7 +52,7 @@ def definitions() -> Iterator[tuple[str, str, Json]]:
 
 
 def fits(schema: Json, manifest: Json) -> bool:
-    """Whether a definition is of the release that a manifest is for."""
+    """Return whether a definition is of the release that a manifest is for."""
     known = schema["properties"]["spec"]["properties"]
     return all(name in known for name in TELLING if name in manifest["spec"])
 
