@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import ast
 import builtins
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -208,8 +209,18 @@ def _class_made_by(value: type, node: ast.ClassDef, codes: list[CodeType], *, tr
     if not all(_is_live(value, method, inner) for method in methods):
         return False
     hints = {s.target.id for s in node.body if isinstance(s, ast.AnnAssign) and isinstance(s.target, ast.Name)}
-    annotated = {name for name, _ in looking.items(vars(value).get("__annotations__"))}
-    return hints == annotated and value.__name__ == node.name
+    return hints == _annotated(value) and value.__name__ == node.name
+
+
+def _annotated(cls: type) -> set[str]:
+    """Return the names that a class's own annotations are for; since Python 3.14 they are made when asked for."""
+    own = vars(cls)
+    made = own.get("__annotations__", own.get("__annotations_cache__"))
+    if made is not None or sys.version_info < (3, 14):
+        return {name for name, _ in looking.items(made)}
+    from annotationlib import Format, get_annotations  # noqa: PLC0415 - Python 3.14 has it
+
+    return set(get_annotations(cls, format=Format.STRING))  # as text: nothing of the user's is called
 
 
 def _is_live(cls: type, method: str, codes: Iterable[CodeType]) -> bool:
