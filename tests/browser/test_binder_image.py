@@ -30,7 +30,8 @@ pytestmark = [
 def image() -> Iterator[Server]:
     """Yield the server that the image's start has begun in its home."""
     home = Path(IMAGE, "home")
-    port, token = free_port(), secrets.token_hex(16)
+    port = free_port()
+    token = secrets.token_hex(16)
     argv = ["binder/start", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}", "--allow-root"]
     argv += [f"--IdentityProvider.token={token}", "--LabApp.expose_app_in_browser=True"]
     environ = {**os.environ, "HOME": str(home), "PATH": f"{IMAGE}/env/bin:{os.environ['PATH']}"}

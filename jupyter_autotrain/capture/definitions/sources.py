@@ -216,11 +216,11 @@ def _annotated(cls: type) -> set[str]:
     """Return the names that a class's own annotations are for; since Python 3.14 they are made when asked for."""
     own = vars(cls)
     made = own.get("__annotations__", own.get("__annotations_cache__"))
-    if made is not None or sys.version_info < (3, 14):
-        return {name for name, _ in looking.items(made)}
-    from annotationlib import Format, get_annotations  # noqa: PLC0415 - Python 3.14 has it
+    if sys.version_info >= (3, 14) and made is None:
+        from annotationlib import Format, get_annotations  # noqa: PLC0415 - Python 3.14 has it
 
-    return set(get_annotations(cls, format=Format.STRING))  # as text: nothing of the user's is called
+        return set(get_annotations(cls, format=Format.STRING))  # as text: nothing of the user's is called
+    return {str(name) for name, _ in looking.items(made)}
 
 
 def _is_live(cls: type, method: str, codes: Iterable[CodeType]) -> bool:
