@@ -81,14 +81,14 @@ def running_lab(root: Path, *options: str, port: int = 0, base_url: str = "") ->
         process = subprocess.Popen(argv, env=_environment(root), stdout=out, stderr=out, cwd=notebooks)
     try:
         url = f"http://127.0.0.1:{port}{base_url}"
-        wait_for(lambda: answers(url, token, process, log), START_S, "JupyterLab does not answer")
+        wait_for(lambda: _answers(url, token, process, log), START_S, "JupyterLab does not answer")
         yield Server(url, token, notebooks, home, process.pid)
     finally:
-        end_server(process)
+        _end(process)
         end_manager(Home(home))
 
 
-def end_server(process: subprocess.Popen[bytes]) -> None:
+def _end(process: subprocess.Popen[bytes]) -> None:
     """Kill a server that is slow to end its kernels: what a test left is of no use any more."""
     process.terminate()
     try:
@@ -135,8 +135,7 @@ def _write_settings(folder: Path) -> None:
     (folder / "default_setting_overrides.json").write_text(json.dumps(defaults))
 
 
-def answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:
-    """Return whether a server is there; its log is shown when its process has ended."""
+def _answers(url: str, token: str, process: subprocess.Popen[bytes], log: Path) -> bool:
     assert process.poll() is None, log.read_text()
     try:
         with urllib.request.urlopen(f"{url}/api/status?token={token}", timeout=20) as answer:

@@ -99,7 +99,7 @@ class TestNodes(OnAml, SeveralNodes):
 
 @pytest.mark.long
 class TestFaults(OnAml, ServiceFaults):
-    """Those of any service."""
+    """Faults of any service."""
 
     is_expired = False
 

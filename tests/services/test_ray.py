@@ -33,7 +33,7 @@ class OnRay(OnADouble):
 
 @pytest.mark.long
 class TestFaults(OnRay, ServiceFaults):
-    """Those of any service."""
+    """Faults of any service."""
 
     def expire_login(self) -> None:
         self.double.token = "another"

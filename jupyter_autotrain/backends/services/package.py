@@ -91,7 +91,7 @@ class TrialPackage:
 
     @property
     def nodes(self) -> int:
-        """How many nodes the trial has."""
+        """Return how many nodes the trial has."""
         return self.trial.resources.nodes
 
     def run_folder(self, variables: Mapping[str, str]) -> str:

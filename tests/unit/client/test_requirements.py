@@ -1,4 +1,4 @@
-"""What a backend cannot do is refused before submit, by the key of the header."""
+"""Tests that what a backend cannot do is refused before submit, by the key of the header."""
 
 from __future__ import annotations
 
