@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -19,11 +20,13 @@ class Job:
 
     Attributes:
         folder: Where it runs.
+        places: How the names begin of what it has in its containers, which here is this machine's `/tmp`.
         workers: The processes; none before it begins.
         is_stopped: Whether it was asked to end.
     """
 
     folder: Path
+    places: frozenset[str] = frozenset()
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     is_stopped: bool = False
 
@@ -53,10 +56,14 @@ class Job:
                 os.killpg(worker.pid, signal.SIGTERM)
 
     def kill(self) -> None:
-        """Kill all workers."""
+        """Kill all workers with their processes, and remove what they have in their containers."""
         for worker in self.workers:
-            worker.kill()
+            if worker.poll() is None:
+                os.killpg(worker.pid, signal.SIGKILL)
             worker.wait()
+        for place in self.places:
+            for folder in Path("/tmp").glob(f"{place}*"):
+                shutil.rmtree(folder, ignore_errors=True)
 
     @property
     def log(self) -> str:
@@ -104,7 +111,8 @@ class JobRunner:
         with self._lock:
             if name in self.jobs:
                 return False
-            job = self.jobs[name] = Job(self.folder / name)
+            places = frozenset(re.findall(r"/tmp/(autotrain-[\w-]+)", command))
+            job = self.jobs[name] = Job(self.folder / name, places)
         job.folder.mkdir(parents=True)
         for path, content in files.items():
             (job.folder / path).write_bytes(content)
