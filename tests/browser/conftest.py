@@ -14,7 +14,17 @@ from playwright.sync_api import expect, sync_playwright
 from jupyter_autotrain.store import Store
 from tests.browser.console import Console
 from tests.browser.jupyter_lab import FLAGS, Server, chromium, running_lab
-from tests.browser.lab_page import ARTIFACTS, WAIT_MS, cleared, close_all, new_page, no_errors, open_empty, picture
+from tests.browser.lab_page import (
+    ARE_KEPT,
+    ARTIFACTS,
+    WAIT_MS,
+    cleared,
+    close_all,
+    new_page,
+    no_errors,
+    open_empty,
+    picture,
+)
 from tests.browser.lab_page import run_command as run
 from tests.browser.notebook_page import OURS, Notebook
 from tests.browser.sidebar_page import empty_store, shown_sidebar
@@ -251,7 +261,7 @@ class Lab:
         """Keep a picture of the page, and one of the view alone."""
         picture(self.page, name)
         view = self.page.locator(".autotrain").last
-        if view.count():
+        if ARE_KEPT and view.count():
             keep_element(view, name)
 
     def _keep_error(self, error: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from tests.browser.jupyter_lab import Server
 
 WAIT_MS = 120_000  # on a loaded machine a page takes a minute
 ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "screenshots"
+ARE_KEPT = bool(os.environ.get("AUTOTRAIN_LONG_TESTS"))  # pictures are for people, and take a second each
 LIGHT = "JupyterLab Light"
 DARK = "JupyterLab Dark"
 
@@ -135,14 +137,16 @@ def in_theme(page: Any, theme: str) -> Iterator[None]:
 
 
 def pictures(page: Any, name: str) -> None:
-    """Keep a picture of the page in each theme."""
-    for theme in (LIGHT, DARK):
+    """Keep a picture of the page in each theme, where pictures are kept."""
+    for theme in (LIGHT, DARK) if ARE_KEPT else ():
         with in_theme(page, theme):
             picture(page, f"{name}-{theme.split()[-1].lower()}")
 
 
 def picture(page: Any, name: str) -> None:
-    """Keep a picture of the page."""
+    """Keep a picture of the page, where pictures are kept."""
     until_splash_gone(page)
+    if not ARE_KEPT:
+        return
     ARTIFACTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=ARTIFACTS / f"{name}.png")

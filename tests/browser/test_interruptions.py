@@ -63,7 +63,8 @@ def fill(server):
     return Filler(SimpleNamespace(home=Home(server.home), root=server.notebooks))
 
 
-def test_behind_a_base_url_pages_outlive_their_server_and_show_nothing_twice(browser, tmp_path):
+@pytest.mark.long  # by default the panel, the comparison and an output outlive such a server
+def test_two_pages_behind_a_base_url_outlive_their_server_and_show_nothing_twice(browser, tmp_path):
     options = {"port": free_port(), "base_url": "/user/ada"}
     asked = []
     with new_page(browser, ours=OURS) as first:
@@ -124,10 +125,10 @@ def open_all(server, page, kept):
     return panel, page.locator(".jp-Autotrain-run"), page.locator(".at-compare")
 
 
-def test_panel_log_comparison_and_output_outlive_their_server_also_where_they_were_hidden(browser, tmp_path):
-    port = free_port()
+def test_behind_a_base_url_panel_log_comparison_and_output_outlive_their_server_also_hidden(browser, tmp_path):
+    options = {"port": free_port(), "base_url": "/user/ada"}
     with new_page(browser, width=1600, ours=OURS) as page:
-        with running_lab(tmp_path, port=port) as server:
+        with running_lab(tmp_path, **options) as server:
             filler, log = some_runs(server)
             panel, shown, comparison = open_all(server, page, output(filler.store, "cats"))
             expect(shown.locator(".at-best")).to_contain_text("0.5")
@@ -138,7 +139,7 @@ def test_panel_log_comparison_and_output_outlive_their_server_also_where_they_we
         filler.report("cats", 1, [0.75])
         with log.open("a") as file:
             file.write("after the start\n")
-        with running_lab(tmp_path, port=port):
+        with running_lab(tmp_path, **options):
             expect(result_of(comparison)).to_contain_text("0.75")
             expect(comparison.get_by_text("The server does not answer")).to_have_count(0)
             run_command(page, "autotrain:open-experiment", id="cats")
@@ -151,7 +152,7 @@ def test_panel_log_comparison_and_output_outlive_their_server_also_where_they_we
             expect(panel.locator(".at-badge").first).to_have_text("Succeeded")
 
 
-@pytest.mark.long  # two pages of one server follow what happens in `test_behind_a_base_url_...`
+@pytest.mark.long  # two pages of one server follow what happens in `test_two_pages_behind_a_base_url_...`
 def test_what_one_tab_does_the_tab_of_another_user_shows(browser, server):
     with FilledHome(server) as home, home.page(browser) as ada, home.page(browser) as bob:
         home.some_experiments()

@@ -37,7 +37,9 @@ class Tab:
         return {"bytes": used, "nodes": counted["nodes"], "listeners": counted["jsEventListeners"]}
 
 
-@pytest.mark.parametrize("updates", [24, pytest.param(AN_HOUR, marks=[pytest.mark.long, pytest.mark.timeout(3600)])])
+@pytest.mark.long
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("updates", [24, AN_HOUR])
 def test_updates_leave_no_more_than_their_points(browser, server, capsys, updates):
     with FilledHome(server) as home, home.page(browser) as page:
         home.some_experiments()

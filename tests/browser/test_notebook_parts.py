@@ -7,7 +7,7 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab_page import DARK, LIGHT, WAIT_MS, in_theme
+from tests.browser.lab_page import WAIT_MS, pictures
 from tests.browser.notebook_page import OWN, add, code_cell, end, output
 from tests.browser.toasts import Toasts
 
@@ -30,9 +30,7 @@ def test_a_header_is_coloured_checked_and_completed_with_no_kernel(notebook):
     expect(page.locator(".jp-Autotrain-fault").first).to_be_visible()
     page.locator(".jp-Autotrain-fault").first.hover()
     expect(page.locator(".jp-Autotrain-fault-tip")).to_contain_text("unknown key")
-    for theme in (LIGHT, DARK):
-        with in_theme(page, theme):
-            notebook.screenshot(f"header-{theme.split()[-1].lower()}")
+    pictures(page, "header")
     page.get_by_text("trails").first.click()
     page.keyboard.press("End")
     page.keyboard.press("Shift+Home")
@@ -77,11 +75,9 @@ def test_a_badge_tells_the_state_of_a_cells_last_run_and_opens_it(notebook, stor
     badge = notebook.page.locator(".jp-Autotrain-badge").get_by_role("button")
     expect(badge).to_have_text("Running0/2")
     expect(badge).to_have_attribute("title", "b1: Running, 0 of 2 trials ended. Open the experiment")
-    notebook.screenshot("badge-light")
     end(store, "b1")
     expect(badge).to_have_text("Succeeded")
-    with in_theme(notebook.page, DARK):
-        notebook.screenshot("badge-dark")
+    pictures(notebook.page, "badge")
     badge.click()
     panel = notebook.page.locator(".jp-Autotrain-panel")
     expect(panel.locator(".at-name")).to_have_text("b1")

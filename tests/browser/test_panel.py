@@ -209,6 +209,7 @@ def test_code_that_is_not_kept_any_more_is_told_in_one_sentence(page, store):
     picture(page, "panel-no-code")
 
 
+@pytest.mark.long  # for its pictures
 def test_the_panel_and_its_question_follow_the_theme(page, store):
     add(store, "p5", "curves", trials=6)
     for number in range(1, 5):

@@ -12,7 +12,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.store import Ingest
 from tests.browser.filled_home import FilledHome
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]  # the benchmark measures it too, and other tests open panels
 
 SHOWN = ".jp-Autotrain-panel:not(.lm-mod-hidden)"
 # From the command to the frame after the one that has the chart and a row of the table.
@@ -76,7 +76,6 @@ def close_all(page):
     page.locator(SHOWN).wait_for(state="detached")
 
 
-@pytest.mark.long  # the benchmark measures it too, and other tests open panels
 def test_a_panel_is_painted_soon(home, page, capsys):
     home.fill.experiment("quick", "quick", trials=8)
     for number in range(1, 9):
@@ -93,7 +92,7 @@ def test_a_panel_is_painted_soon(home, page, capsys):
     assert again_ms < 20_000
 
 
-@pytest.mark.parametrize("trials", [400, pytest.param(5000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("trials", [400, 5000])
 def test_many_trials_stay_usable(home, page, capsys, trials):
     name = f"wide{trials}"
     home.fill.experiment(name, name, trials=trials)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.lab_page import DARK, in_theme
+from tests.browser.lab_page import pictures
 from tests.browser.notebook_page import OWN, add, code_cell, end, output, report, view_output
 
 pytestmark = pytest.mark.browser
@@ -24,11 +24,9 @@ def test_an_output_shows_the_present_state_with_no_kernel_and_in_a_notebook_that
     expect(view.get_by_role("status")).to_contain_text("Running, 0 of 2 trials ended")
     report(store, "r1", [0.75])
     expect(view.locator(".at-best")).to_contain_text("0.75")
-    notebook.screenshot("run-output-light")
     end(store, "r1")
     expect(view.locator(".at-badge")).to_have_text("Succeeded")
-    with in_theme(page, DARK):
-        notebook.screenshot("run-output-dark")
+    pictures(page, "run-output")
     expect(page.locator(".jp-OutputArea-child").filter(visible=True)).to_have_count(1)
     store.delete_experiment("r1")
     said = page.locator(".jp-Autotrain-run").get_by_text("This experiment was deleted")

@@ -85,6 +85,7 @@ def test_a_name_with_markup_is_shown_as_text(sidebar, store):
     assert sidebar.locator("img").count() == 0
 
 
+@pytest.mark.long  # for its pictures
 def test_the_sidebar_follows_the_theme(sidebar, store):
     add(store, "s5", "curves", [0.1, 0.4, 0.3, 0.8])
     add(store, "s6", "finished", [0.2, 0.6], TrialState.SUCCEEDED)

@@ -62,7 +62,7 @@ def enter(opened: Alone, host: Host) -> Alone:
 
 def hard_to_read(opened: Alone, selector: str) -> list[str]:
     """Return what has too little contrast."""
-    return [each for each in violations(opened.page, selector) if each.startswith("color-contrast")]
+    return violations(opened.page, selector, colours_alone=True)
 
 
 def test_a_view_is_read_in_the_theme_of_its_page(alone, make_place, plan):
