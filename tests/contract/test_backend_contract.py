@@ -38,6 +38,7 @@ class TestABackendWhoseTrialDirectoriesLieElsewhere(BackendContract):
         return CopyingBackend(Profile("there", "copying", {"root": there}), context)
 
 
+@pytest.mark.long  # by default the one above stands for backends of others
 # --8<-- [start:cron]
 class TestAFolderThatACronJobEmpties(BackendContract):
     """The example of a backend that somebody else writes, with a cron job that comes often."""

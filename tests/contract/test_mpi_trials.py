@@ -29,6 +29,7 @@ class MpiContract(BackendContract):
         return super().start(backend, home, code, **{"launcher": "mpi", "python_environment": environment, **spec})
 
 
+@pytest.mark.long  # `fault/test_launchers.py` starts and ends trials under MPI by default
 class TestMpich(MpiContract):
     kind = "mpich"
 

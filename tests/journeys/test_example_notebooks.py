@@ -16,16 +16,22 @@ from jupyter_autotrain.core.home import Home
 NOTEBOOKS = sorted((Path(__file__).parents[2] / "example_notebooks").glob("*.ipynb"))
 # By default a notebook shows the same with fewer trials, workers and layers.
 FEWER = {
-    "02": {"trials: 12": "trials: 3"},
-    "04": {"num_hidden_layers=32": "num_hidden_layers=4", "layers=6": "layers=3"},
-    "05": {"trials: 40": "trials: 12", "trials: 30": "trials: 10"},
-    "06": {"workers: 4": "workers: 2", "4xCPU": "2xCPU", "rank == 2": "rank == 1"},
+    "02": {"trials: 12": "trials: 2"},
+    "05": {"trials: 40": "trials: 8", "trials: 30": "trials: 6", "max_iter=30": "max_iter=10"},
 }
+# They take a minute; by default other tests go the same ways.
+LONG = {
+    "04": "oracle/test_plan_questions.py, browser/test_plan_view.py",
+    "06": "journeys/test_pipeline_in_a_cell.py, parallel/test_checkpoints.py",
+    "07": "ssh/test_manager_on_hosts.py, ssh/test_multi_node_torchrun.py",
+    "11": "journeys/test_federated.py",
+}
+BY_DEFAULT = [path for path in NOTEBOOKS if path.stem[:2] not in LONG]
 
 
 @pytest.mark.notebooks
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", BY_DEFAULT, ids=lambda path: path.stem)
 def test_the_notebook_runs(path: Path, tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     for many, few in FEWER.get(path.stem[:2], {}).items():
@@ -37,7 +43,9 @@ def test_the_notebook_runs(path: Path, tmp_path: Path) -> None:
 @pytest.mark.notebooks
 @pytest.mark.long
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("path", [path for path in NOTEBOOKS if path.stem[:2] in FEWER], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in NOTEBOOKS if path.stem[:2] in {*FEWER, *LONG}], ids=lambda path: path.stem
+)
 def test_the_notebook_runs_with_all_that_it_has(path: Path, tmp_path: Path) -> None:
     runs(path.read_text(encoding="utf-8"), tmp_path)
 

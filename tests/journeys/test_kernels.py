@@ -14,9 +14,16 @@ from tests.patterns.notebooks import TIMES, bundle_in, patterns, try_notebook
 
 WAITS = "import time\nreport(acc=0.25)\nwhile not should_stop():\n    time.sleep(0.05)"
 WHOLE = "kernels"
+BY_DEFAULT = ("classes over several cells", "training with arrays, tables and tensors")  # of these
+
+
+def is_by_default(pattern):
+    return pattern.file == WHOLE and pattern.about in BY_DEFAULT
+
+
 REAL = [
     pytest.param(
-        pattern, id=f"{pattern.file}: {pattern.about}", marks=[] if pattern.file == WHOLE else pytest.mark.long
+        pattern, id=f"{pattern.file}: {pattern.about}", marks=[] if is_by_default(pattern) else pytest.mark.long
     )
     for pattern in patterns()
 ]

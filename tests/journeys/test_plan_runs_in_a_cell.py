@@ -82,7 +82,7 @@ def losses(notebook, name, workers, loop=LOOP, more=""):
     return [point["value"] for point in sent.metrics(["loss"])]
 
 
-@pytest.mark.long  # notebook 06 and tests/journeys/test_plan_from_a_cell.py do so by default
+@pytest.mark.long  # by default a cell of test_plan_from_a_cell.py runs, and loops of tests/parallel are compared
 @pytest.mark.parametrize("zero", [0, 3], ids=["DDP", "FSDP"])
 def test_two_workers_of_a_cell_have_the_losses_of_one(with_plan, zero):
     notebook = with_plan(zero)

@@ -80,7 +80,7 @@ for step in range(3):
 @pytest.mark.parametrize(
     ("fault", "told"),
     [
-        ("pass", "Rehearsed ranks 0, 1, 2, 3 of 4: no fault."),
+        pytest.param("pass", "Rehearsed ranks 0, 1, 2, 3 of 4: no fault.", marks=pytest.mark.long),
         ("if rank == 3: net.layers[3].up = torch.nn.Linear(8, 32)", "Rank 3 fails at cell line"),
     ],
 )
