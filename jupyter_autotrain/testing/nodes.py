@@ -8,7 +8,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import Backend, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Placement, Resources
+from jupyter_autotrain.core.spec import NodePlacement, Placement, Resources
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from jupyter_autotrain.testing.harness import WAITS, BackendHarness
 
@@ -16,14 +16,16 @@ _WITHIN_S = 240.0  # supervisors of all nodes have to meet
 
 
 class NodesContract(BackendHarness):
-    """The contract of every backend that runs a trial on several nodes and chooses them by itself."""
+    """The contract of every backend that runs a trial on several nodes."""
 
     def start_on_nodes(self, backend: Backend, home: Home, code: str, **spec: object) -> JobRef:
         """Submit a trial on two nodes, with one rank on each where `spec` has no `resources`."""
         resources = spec.pop("resources", Resources(nodes=2))
         assert backend.capabilities.multi_node
         trial = trial_of(home, code, resources=resources, **spec)  # type: ignore[arg-type] # by name
-        return backend.submit(trial, Placement(), dict.fromkeys(trial.secrets, "a-value-of-a-secret"))
+        names = [] if backend.capabilities.queues else [node.name for node in backend.discover().nodes]
+        placement = Placement(tuple(map(NodePlacement, names[: trial.resources.nodes])))
+        return backend.submit(trial, placement, dict.fromkeys(trial.secrets, "a-value-of-a-secret"))
 
     def of_rank(self, backend: Backend, ref: JobRef, rank: int) -> str:
         """Return what a rank has printed."""
@@ -44,7 +46,7 @@ class NodesContract(BackendHarness):
         resources = Resources(nodes=2, workers_per_node=2)
         ref = self.start_on_nodes(backend, home, code, resources=resources)
         end = self.finish(backend, ref)
-        assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), self.read(backend, ref, wire.STDERR)
+        assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), f"{end} {self.read(backend, ref, wire.STDERR)!r}"
         shown = [self.of_rank(backend, ref, rank) for rank in range(4)]
         assert shown == [f"rank {rank} of 4 on node {rank // 2}\n" for rank in range(4)]
         frames = [json.loads(line) for line in self.read(backend, ref, wire.METRICS).splitlines()]

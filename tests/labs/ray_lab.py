@@ -20,6 +20,7 @@ from tests.labs import namespaces
 RAY = Path(sys.prefix) / "ray" / "bin" / "ray"
 _START_S = 300.0
 _ADDRESS = "http://127.0.0.1:8265"
+_HEAD = "127.0.0.1:6379"
 _BEGIN = """
 hostname ray
 ip link set lo up
@@ -40,17 +41,18 @@ def missing() -> str:
 
 
 class RayLab:
-    """A Ray cluster of one node.
+    """A Ray cluster.
 
     Args:
         folder: An empty folder with a short path: sockets lie in it.
-        cpus: How many CPUs Ray counts.
+        cpus: How many CPUs Ray counts on each node.
+        nodes: How many nodes it has.
 
     Attributes:
         address: Where its dashboard is, in its network.
     """
 
-    def __init__(self, folder: Path, cpus: int = 4) -> None:
+    def __init__(self, folder: Path, cpus: int = 4, nodes: int = 1) -> None:
         self.folder = folder
         self.address = _ADDRESS
         kinds = ("--net", "--uts", "--mount", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc")
@@ -61,6 +63,13 @@ class RayLab:
                 "--object-store-memory=100000000", f"--temp-dir={folder}", "--node-ip-address=127.0.0.1",
                 "--dashboard-host=127.0.0.1", "--min-worker-port=20000", "--max-worker-port=20999",
             )  # fmt: skip
+            for number in range(2, nodes + 1):
+                self.run(
+                    str(RAY), "start", f"--address={_HEAD}", "--disable-usage-stats", f"--num-cpus={cpus}",
+                    "--object-store-memory=100000000", f"--node-ip-address=127.0.0.{number}",
+                    f"--min-worker-port={number}1000", f"--max-worker-port={number}1999",
+                    f"--dashboard-agent-listen-port={52365 + number}",
+                )  # fmt: skip
             self._wait_until_it_answers()
         except BaseException:
             self.close()

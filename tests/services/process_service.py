@@ -77,7 +77,7 @@ class ProcessService:
         self._answer()
         first = new_address()
         workers = [{"FIRST": first, "NODE": str(node)} for node in range(package.nodes)]
-        files = package.with_secrets(secrets)
+        files = {**package.files, **package.secret_files(secrets)}
         self.runner.start(package.name, self._command(package), package.variables, files, workers)
         if self.loses_answers:
             raise AnswerLostError("The answer was lost.")

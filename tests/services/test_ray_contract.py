@@ -11,11 +11,13 @@ import pytest
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.ray.backend import RayBackend
+from jupyter_autotrain.backends.services.ray.requests_of_trials import names_of
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
-from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
+from jupyter_autotrain.testing import BackendContract, NodesContract, trial_of, wait_until
+from jupyter_autotrain.testing.harness import WAITS
 from tests.labs.ray_lab import RayLab
 
 
@@ -66,4 +68,28 @@ class TestRay(BackendContract):
         assert not mark.exists()
 
 
-del BackendContract
+@pytest.mark.long
+class TestNodes(NodesContract):
+    """A cluster of two nodes."""
+
+    @pytest.fixture(autouse=True)
+    def _on_ray(self, ray_of_two: RayLab) -> Iterator[None]:
+        self.ray = ray_of_two
+        self.made: list[Backend] = []
+        yield
+        for backend in self.made:
+            backend.close()
+
+    make = TestRay.make
+    is_gone = TestRay.is_gone
+
+    def test_a_lost_job_ends_the_trial(self, backend: RayBackend, home: Home) -> None:
+        ref = self.start_on_nodes(backend, home, WAITS)
+        self.all_begun(backend, ref)
+        backend._service._stop(names_of(ref)[1])  # type: ignore[attr-defined]
+        end = self.finish(backend, ref)
+        assert end.state in {TrialState.PREEMPTED, TrialState.LOST}
+        assert "node 1" in end.reason
+
+
+del BackendContract, NodesContract

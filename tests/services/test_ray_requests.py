@@ -53,6 +53,24 @@ def test_a_trial_is_two_requests_its_package_and_its_job(tmp_path: Path) -> None
     }  # fmt: skip
 
 
+def test_on_several_nodes_each_has_a_job_that_knows_where_the_first_is(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home")
+    backend = RayBackend(Profile("lab", "ray"), BackendContext(home))
+    placement = Placement((NodePlacement("10.0.0.7"), NodePlacement("10.0.0.8")))
+    shown = backend.render(trial_of(home, "", resources=Resources(nodes=2)), placement).files["requests.txt"]
+    jobs = [json.loads(part.partition("\n\n")[2].partition("\n\n")[0]) for part in shown.split("POST ")[1:]]
+    name = jobs[0]["submission_id"]
+    assert [job["submission_id"] for job in jobs] == [name, f"{name}-1"]
+    assert [list(job["entrypoint_resources"]) for job in jobs] == [["node:10.0.0.7"], ["node:10.0.0.8"]]
+    variables = [job["runtime_env"]["env_vars"] for job in jobs]
+    assert [one["AUTOTRAIN_NODE"] for one in variables] == ["0", "1"]
+    assert {one["AUTOTRAIN_FIRST_ADDRESS"] for one in variables} == {"10.0.0.7"}
+    (port,) = {int(one["AUTOTRAIN_FIRST_PORT"]) for one in variables}
+    assert 22_000 <= port < 32_000
+    told = json.loads(variables[1]["AUTOTRAIN_POD"])
+    assert (told["nodes"], told["variables"]["rank"]) == (2, "AUTOTRAIN_NODE")
+
+
 def test_trials_of_an_experiment_share_one_package(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     backend = RayBackend(Profile("lab", "ray"), BackendContext(home))

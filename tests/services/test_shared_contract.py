@@ -8,11 +8,8 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent import wire
-from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
-from jupyter_autotrain.backends.services.ray.backend import RayBackend
 from jupyter_autotrain.client import requirements
 from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
@@ -60,11 +57,8 @@ for step in range(60):
 """
 
 
-@pytest.mark.parametrize(("kind", "options"), [(DlcBackend, {"job_type": "TFJob"}), (RayBackend, {})])
-def test_several_nodes_are_refused_where_workers_do_not_learn_which_they_are(
-    kind: type[ServiceBackend], options: dict[str, JsonValue], tmp_path: Path
-) -> None:
-    backend = kind(Profile("lab", "lab", options), BackendContext(Home(tmp_path / "home")))
+def test_several_nodes_are_refused_where_workers_do_not_learn_which_they_are(tmp_path: Path) -> None:
+    backend = DlcBackend(Profile("lab", "dlc", {"job_type": "TFJob"}), BackendContext(Home(tmp_path / "home")))
     spec = ExperimentSpec("wide", Bundle(), resources=Resources(nodes=2))
     (told,) = requirements.missing(spec, backend)
     assert told.startswith("resources.nodes (it runs a trial on one node; there, `workers_per_node`")

@@ -7,6 +7,7 @@ runs and read once more at its end.
 from __future__ import annotations
 
 import base64
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from dataclasses import replace
 from secrets import token_hex
 from typing import IO, cast
 
-from jupyter_autotrain.agent import wire
+from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.service import trial_files
 from jupyter_autotrain.agent.states import TrialState
@@ -25,7 +26,7 @@ from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
 from jupyter_autotrain.backends.log_channel.log_reading import read_stream
 from jupyter_autotrain.backends.services.following import JobFollower
-from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage
+from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage, new_name
 from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
 from jupyter_autotrain.backends.services.tracked_job import ServiceJob
 from jupyter_autotrain.core.backend import (
@@ -48,6 +49,7 @@ from jupyter_autotrain.errors import BackendError, BackendUnavailableError, Subm
 _SETTLE_S = 30.0
 _STOPPED_S = 60.0
 _PIECE_BYTES = 2 << 20
+_TOKEN = "token"  # noqa: S105 - the name of its file
 _PASSED_ON = frozenset({wire.STOP_FILE, wire.CANCEL_FILE})  # the first node tells the others
 
 
@@ -108,7 +110,7 @@ class ServiceBackend(TrialDirectories, ABC):
         if package.nodes > 1:
             workers = trial.resources.workers_per_node
             data = {**data, "nodes": package.nodes, "workers": workers, "elastic": trial.elastic}
-            secrets = {**secrets, wire.TOKEN_VARIABLE: token_hex(16)}
+            secrets = {**secrets, wire.TOKEN_VARIABLE: self._token(trial)}
         ref = JobRef(self.name, trial.job_id, data)
         job = self._job(ref)
         if job.settled() is not None:
@@ -119,6 +121,17 @@ class ServiceBackend(TrialDirectories, ABC):
             raise SubmitUnknownError(error.found, error.expected, error.action) from error
         self._follower.track(job)
         return ref
+
+    def _token(self, trial: TrialSpec) -> str:
+        """Return what the nodes of a trial know each other by: the same however often it is submitted."""
+        folder = collected_folder(self._context.home, trial.job_id, PLACE)
+        files.make_directories(folder)
+        draft = folder / new_name(_TOKEN)
+        wire.write_atomically(str(draft), token_hex(16).encode())
+        with contextlib.suppress(FileExistsError):
+            (folder / _TOKEN).hardlink_to(draft)
+        draft.unlink()
+        return (folder / _TOKEN).read_text(encoding="ascii")
 
     def _job(self, ref: JobRef) -> ServiceJob:
         known = self._follower.known(ref.job_id)

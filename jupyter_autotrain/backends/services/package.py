@@ -112,9 +112,10 @@ class TrialPackage:
         content = json.dumps(wanted).encode()
         return {f"secrets{service_job.of_node(node, self.nodes)}.json": content for node in range(self.nodes)}
 
-    def with_secrets(self, values: Mapping[str, str]) -> Mapping[str, bytes]:
-        """Return the files with the values of the trial's secrets among them."""
-        return {**self.files, **self.secret_files(values)}
+    def with_secrets(self, values: Mapping[str, str], node: int = 0) -> Mapping[str, bytes]:
+        """Return the files with the values of the trial's secrets among them, for one of its nodes."""
+        own = sorted(self.secret_files(values).items())[node : node + 1]
+        return {**self.files, **dict(own)}
 
 
 def job_name(home: str, job_id: str, longest: int = 120) -> str:

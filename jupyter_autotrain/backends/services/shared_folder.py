@@ -108,8 +108,6 @@ class SharedFolder:
 
     def _put_own(self, package: TrialPackage, values: Mapping[str, str]) -> None:
         job = f"jobs/{package.name}"
-        if self.storage.has(f"{job}/{places.TRIAL_FILE}"):
-            return  # a job may have begun with it: all of its nodes know each other by what lies there
         for node in range(package.nodes):
             for folder in (service_job.REQUESTS, service_job.ANSWERS):
                 self.storage.make_folder(f"{_own(package.name, node, package.nodes)}/{folder}")

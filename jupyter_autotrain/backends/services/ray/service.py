@@ -1,16 +1,17 @@
 """Ray's Jobs interface as a `Service`: a trial is a job of an existing cluster, and its package the working directory.
 
-A request to a running trial is a small job of its own on the same node, whose answer comes in its log.
+On several nodes it is a job on each. A request to a running trial is a small job of its own on the same node, whose
+answer comes in its log.
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -26,8 +27,18 @@ from jupyter_autotrain.backends.services.http_client import (
     ServerFailedError,
     json_request,
 )
-from jupyter_autotrain.backends.services.package import TrialPackage, zipped
+from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.ray import reasons
+from jupyter_autotrain.backends.services.ray.requests_of_trials import (
+    ON_NODE,
+    PYTHON_FLAGS,
+    TYPE,
+    VARIABLES,
+    folder_of,
+    mapping,
+    names_of,
+    requests_of,
+)
 from jupyter_autotrain.backends.services.service import AnswerLostError, ServiceState
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
@@ -39,13 +50,9 @@ from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavai
 LOGIN_FILE: Final = "~/.ray/auth_token"
 ADDRESS: Final = "http://127.0.0.1:8265"
 _MOST_PACKAGE_BYTES = 100 << 20  # as Ray's own client
-_STOP_WAIT_S = 60
-_ON_NODE = 0.001  # of the resource that each node has once, by its address
 _PENDING_S = 5.0
 _ASK_S = 60.0
 _LOOK_AGAIN_S = 0.2
-_TYPE = "accelerator_type:"
-_PYTHON_FLAGS = "-I -S -u"
 _STATES: Final = {
     "PENDING": TrialState.PREPARING, "RUNNING": TrialState.RUNNING, "SUCCEEDED": TrialState.SUCCEEDED,
     "FAILED": TrialState.FAILED, "STOPPED": TrialState.CANCELLED,
@@ -59,8 +66,10 @@ class RayService:
         options: Of the profile.
     """
 
-    capabilities = Capabilities(multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True)
-    node_variables: Mapping[str, str] = MappingProxyType({})
+    capabilities = Capabilities(
+        multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True
+    )
+    node_variables = VARIABLES
     pause_s = 0.5
     settle_s = 3.0
     keeps_whole_log = True
@@ -106,48 +115,12 @@ class RayService:
         rows = cast("JsonObject", cast("JsonObject", answer["data"])["result"])["result"]
         return [_node(row) for row in cast("list[JsonObject]", rows) if row.get("state") == "ALIVE"]
 
-    def _requests(self, package: TrialPackage, placement: Placement, files: Mapping[str, bytes]) -> list[Request]:
-        """Return the requests of a submit: the package, then the job."""
-        content = zipped(files)
-        uri = f"_ray_pkg_{hashlib.sha256(content).hexdigest()[:40]}.zip"
-        job = json_request("POST", "/api/jobs/", self._job(package, placement, f"gcs://{uri}"))
-        send = Request("PUT", f"/api/packages/gcs/{uri}", body=content, content_type="application/octet-stream")
-        return [send, job]
-
-    def _job(self, package: TrialPackage, placement: Placement, uri: str) -> JsonObject:
-        options = package.options
-        resources = package.trial.resources
-        custom = {str(name): amount for name, amount in _mapping(options.get("resources")).items()}
-        if placement.nodes:
-            custom[f"node:{placement.nodes[0].node}"] = _ON_NODE
-        if options.get("gpu_type") and resources.gpus:
-            custom[f"{_TYPE}{options['gpu_type']}"] = _ON_NODE
-        given = _mapping(options.get("runtime_env"))
-        own = {**_mapping(given.get("env_vars")), **package.variables, "RAY_JOB_STOP_WAIT_TIME_S": str(_STOP_WAIT_S)}
-        python = package.python
-        command = f"exec {python} {_PYTHON_FLAGS} {agent_archive.NAME} {self._folder(package.name)}"
-        job: dict[str, JsonValue] = {
-            "entrypoint": command, "submission_id": package.name,
-            "runtime_env": {**given, "working_dir": uri, "env_vars": own},
-            "metadata": {"jupyter_autotrain": package.trial.job_id},
-            "entrypoint_num_cpus": resources.cpus or 1, "entrypoint_num_gpus": resources.gpus,
-        }  # fmt: skip
-        if resources.memory_bytes:
-            job["entrypoint_memory"] = resources.memory_bytes
-        if custom:
-            job["entrypoint_resources"] = custom
-        if labels := _mapping(options.get("labels")):
-            job["entrypoint_label_selector"] = labels
-        return job
-
-    def _folder(self, name: str) -> str:
-        return f"{str(self._options.get('workdir') or '/tmp').rstrip('/')}/{name}"  # noqa: S108 - nobody else can guess the name
-
     def render(self, package: TrialPackage, placement: Placement) -> Submission:
         """Return the requests of a submit."""
-        text = http_client.as_text(
-            self._requests(package, placement, package.files), self._http.address, self._headers()
-        )
+        requests: list[Request] = []
+        for _, send, start in requests_of(self._options, package, placement, {}):
+            requests += [send, start]
+        text = http_client.as_text(requests, self._http.address, self._headers())
         notes = ("Values of secrets travel in the package, and are removed there before the trial begins.",)
         return Submission(
             argv=("ray", "job", "submit", "--address", self._http.address, "--submission-id", package.name),
@@ -155,9 +128,23 @@ class RayService:
         )  # fmt: skip
 
     def submit(self, package: TrialPackage, placement: Placement, secrets: Mapping[str, str]) -> None:
-        """Send the package where the cluster lacks it, and start the job."""
-        send, job = self._requests(package, placement, package.with_secrets(secrets))
-        body = cast("bytes", send.body)
+        """Send each node's package where the cluster lacks it, and start its job; all of them, or none."""
+        started: list[str] = []
+        for name, send, start in requests_of(self._options, package, placement, secrets):
+            try:
+                self._send(send)
+                self._start(name, start)
+            except BackendUnavailableError:
+                raise  # the same submit again finds what has been started
+            except BackendError:
+                for one in started:
+                    self._stop(one)
+                raise
+            started.append(name)
+
+    def _send(self, request: Request) -> None:
+        """Send a package where the cluster lacks it."""
+        body = cast("bytes", request.body)
         if len(body) > _MOST_PACKAGE_BYTES:
             raise BackendError(
                 f"Code and data of this trial have {format_bytes(len(body))}.",
@@ -165,13 +152,9 @@ class RayService:
                 "Name data that is there already by `path:` or `url:` under `data:`.",
             )
         try:
-            self._http.call(Request("GET", send.path))
-        except RefusedError:
-            self._send(send)
-        self._start(package.name, job)
-
-    def _send(self, request: Request) -> None:
-        try:
+            with contextlib.suppress(RefusedError):
+                self._http.call(Request("GET", request.path))
+                return
             self._http.call(request)
         except AnswerLostError as error:  # nothing has been started
             raise BackendUnavailableError(error.found, error.expected, error.action) from error
@@ -194,18 +177,32 @@ class RayService:
         return self._http.find(Request("GET", f"/api/jobs/{name}"))
 
     def states(self, refs: Sequence[JobRef]) -> Mapping[str, ServiceState]:
-        """Return the states of jobs: of one by itself, of several by a list."""
-        names = {str(ref.data.get("name")) for ref in refs}
-        if len(names) == 1:
-            one = self._details(next(iter(names)))
+        """Return the states of trials: of one job by itself, of several by a list."""
+        wanted = [name for ref in refs for name in names_of(ref)]
+        if len(wanted) == 1:
+            one = self._details(wanted[0])
             rows = [] if one is None else [one]
         else:
             rows = cast("list[JsonObject]", self._http.json(Request("GET", "/api/jobs/")))
-        return {str(row["submission_id"]): _state(row) for row in rows if row.get("submission_id") in names}
+        known = {str(row.get("submission_id")): row for row in rows}
+        names = {str(ref.data["name"]): names_of(ref) for ref in refs}
+        return {name: self._together(own, known) for name, own in names.items() if name in known}
 
-    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - there is one
-        """Return the end of the job's log on its node."""
-        return self._log(str(ref.data["name"]), state.where or {}, lines)
+    def _together(self, names: Sequence[str], known: Mapping[str, JsonObject]) -> ServiceState:
+        """Return the state of a trial by those of its jobs; where one has ended badly, the others are ended."""
+        states = {name: _state(known[name]) for name in names if name in known}
+        going = [name for name, one in states.items() if not one.state.is_final]
+        bad = [one for one in states.values() if one.state.is_final and one.state is not TrialState.SUCCEEDED]
+        for name in going if bad else ():
+            self._stop(name)
+        waits = [states[name] for name in going if states[name].state is TrialState.PREPARING]
+        told = [*waits, *(states[name] for name in going), *bad, states[names[0]]][0]
+        where: list[JsonValue] = [_where(known.get(name, {})) for name in names]
+        return replace(told, where={"nodes": where})
+
+    def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:
+        """Return the end of the log of a node's job."""
+        return self._log(names_of(ref)[node], _of_node(state, node), lines)
 
     def _log(self, name: str, where: JsonObject, lines: int | None) -> str:
         node = where.get("node_id")
@@ -216,17 +213,16 @@ class RayService:
         }  # fmt: skip
         return self._http.call(Request("GET", "/api/v0/logs/file", query)).decode(errors="replace")
 
-    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:  # noqa: ARG002 - as above
+    def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:
         """Have a small job on the node of a trial answer."""
-        folder = self._folder(str(ref.data["name"]))
+        folder = folder_of(self._options, names_of(ref)[node])
         program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
         name = package.new_name(str(ref.data["name"]))
-        where = state.where or {}
         job: JsonObject = {
-            "entrypoint": f"exec {self._options.get('python') or 'python3'} {_PYTHON_FLAGS} {program} {folder}",
+            "entrypoint": f"exec {self._options.get('python') or 'python3'} {PYTHON_FLAGS} {program} {folder}",
             "submission_id": name,
             "runtime_env": {"env_vars": {service_job.REQUEST_VARIABLE: json.dumps(request)}},
-            "entrypoint_num_cpus": 0, "entrypoint_resources": {f"node:{where.get('address')}": _ON_NODE},
+            "entrypoint_num_cpus": 0, "entrypoint_resources": {f"node:{_of_node(state, node).get('address')}": ON_NODE},
         }  # fmt: skip
         self._start(name, json_request("POST", "/api/jobs/", job))
         details = self._until_ended(name)
@@ -256,8 +252,8 @@ class RayService:
 
     def release(self, ref: JobRef, *, waits: bool) -> None:
         """Stop a job that waits; Ray itself drops packages that no job uses."""
-        if waits:
-            self._http.call(Request("POST", f"/api/jobs/{ref.data['name']}/stop", body=b""))
+        for name in names_of(ref) if waits else ():
+            self._stop(name)
 
     def experiments_there(self, home: str) -> Mapping[str, int]:  # noqa: ARG002 - as below
         """Return none: jobs remove their folders, and Ray its packages."""
@@ -268,20 +264,26 @@ class RayService:
 
     def stop(self, ref: JobRef, state: ServiceState) -> str:  # noqa: ARG002 - Ray finds it by its name
         """Have Ray end a job; one that waits for a node cannot be taken out of Ray's queue."""
-        name = str(ref.data["name"])
-        with http_client.unless_gone():
-            self._http.call(Request("POST", f"/api/jobs/{name}/stop", body=b""))
+        names = names_of(ref)
+        for name in names:
+            self._stop(name)
         end_s = time.monotonic() + _PENDING_S
         while time.monotonic() < end_s:
-            details = self._details(name)
-            if details is None or details.get("status") != "PENDING":
+            found = [self._details(name) or {} for name in names]
+            if not any(details.get("status") == "PENDING" for details in found):
                 return ""
             time.sleep(_LOOK_AGAIN_S)
         return "Ray keeps it in its queue until it has a node for it; then it ends before the trial begins"
 
+    def _stop(self, name: str) -> None:
+        with http_client.unless_gone():
+            self._http.call(Request("POST", f"/api/jobs/{name}/stop", body=b""))
 
-def _mapping(value: JsonValue) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
+
+def _of_node(state: ServiceState, node: int) -> JsonObject:
+    """Return where a node's job runs."""
+    found = (state.where or {}).get("nodes")
+    return mapping(found[node]) if isinstance(found, list) else {}
 
 
 def _where(details: JsonObject) -> JsonObject:
@@ -299,9 +301,9 @@ def _state(details: JsonObject) -> ServiceState:
 
 def _node(row: JsonObject) -> Node:
     """Return a node by a row of Ray's list."""
-    total = _mapping(row.get("resources_total"))
+    total = mapping(row.get("resources_total"))
     name = str(row.get("node_ip"))
-    kinds = [str(key)[len(_TYPE) :] for key in total if str(key).startswith(_TYPE)]
+    kinds = [str(key)[len(TYPE) :] for key in total if str(key).startswith(TYPE)]
     kind = kinds[0] if kinds else None
     gpus = int(cast("float", total.get("GPU") or 0))
     memory = cast("float | None", total.get("memory"))
