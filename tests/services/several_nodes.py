@@ -21,7 +21,8 @@ class SeveralNodes(NodesContract):
 
     def kill_worker(self, ref: JobRef, number: int) -> None:
         """Kill a worker, as with its node."""
-        self.double.runner.jobs[str(ref.data["name"])].workers[number].kill()
+        (job_id,) = self.double.ids(str(ref.data["name"]))
+        self.double.runner.jobs[job_id].workers[number].kill()
 
     def test_a_lost_worker_ends_the_trial_and_is_named(self, backend: Backend, home: Home) -> None:
         ref = self.start_on_nodes(backend, home, WAITS)

@@ -14,7 +14,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
-from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
+from jupyter_autotrain.core.backend import Backend, BackendContext
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendUnavailableError
@@ -73,16 +73,12 @@ class TestContract(OnDlc, BackendContract):
 class TestNodes(OnDlc, SeveralNodes):
     """Trials on several nodes."""
 
-    def kill_worker(self, ref: JobRef, number: int) -> None:
-        (job_id,) = self.jobs_of(str(ref.data["name"]))
-        self.double.runner.jobs[job_id].workers[number].kill()
-
     def test_of_two_jobs_of_one_trial_the_second_one_ends_on_all_nodes(self, backend: Backend, home: Home) -> None:
         trial = trial_of(home, NODES_WAIT, resources=Resources(nodes=2))
         self.double.hides_new = True
         ref = backend.submit(trial, Placement(), {})
         assert self.make(BackendContext(home)).submit(trial, Placement(), {}) == ref
-        first, second = self.jobs_of(str(ref.data["name"]))
+        first, second = self.double.ids(str(ref.data["name"]))
         jobs = self.double.runner.jobs
         wait_until(lambda: "FAILED" in {jobs[first].state, jobs[second].state}, "the end of one", within_s=240)
         self.double.hides_new = False
