@@ -14,7 +14,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
-from jupyter_autotrain.core.backend import Backend, BackendContext
+from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendUnavailableError

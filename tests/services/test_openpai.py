@@ -69,8 +69,13 @@ class TestContract(OnOpenpai, BackendContract):
         pytest.skip("OpenPAI gives GPUs to its containers, and the double has none")
 
 
+@pytest.mark.long
 class TestNodes(OnOpenpai, SeveralNodes):
     """Trials on several nodes."""
+
+
+class TestNodesOfACell(OnOpenpai):
+    """What a person asks for, and gets."""
 
     def test_the_job_has_a_task_for_each_node_and_a_port(self, backend: Backend, home: Home) -> None:
         shown = backend.render(trial_of(home, "", resources=Resources(nodes=2, gpus=1)), Placement())

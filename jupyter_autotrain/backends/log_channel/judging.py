@@ -60,8 +60,10 @@ def ended(ref: JobRef, own: Sequence[Status | None], lost: str = "") -> Status |
             nodes[number], state=state, reason=termination_causes.ENDED_BECAUSE if has_failed else lost
         )
     found = agent_answers.ended(ref, nodes, lambda _: 0.0)
-    unheard = f" Of node {silent[0]} no end was heard." if silent and found.state is TrialState.FAILED else ""
-    return {**found.detail, "state": str(found.state), "reason": found.reason + unheard}
+    reason = found.reason
+    if silent and found.state is TrialState.FAILED:
+        reason = f"{reason.rstrip('.')}. Of node {silent[0]} no end was heard."
+    return {**found.detail, "state": str(found.state), "reason": reason}
 
 
 def _of_node(ref: JobRef, number: int, status: Status | None) -> JobStatus:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from jupyter_autotrain.agent.pods import frames
+from jupyter_autotrain.agent.trial.status import Status
+from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial
 from jupyter_autotrain.backends.log_channel.log_reading import LogReader
+from jupyter_autotrain.core.backend import JobRef
 
 METRICS = "".join(f'["m",{step},0.0,{{"loss":{step}}}]\n' for step in range(40))
 
@@ -59,3 +63,33 @@ def test_lines_that_are_no_frames_are_kept_for_messages(tmp_path: Path) -> None:
     reader = LogReader(CollectedTrial(tmp_path))
     reader.keep(["Running entrypoint", *lines_of("x\n"), "python3: not found"], is_whole=True)
     assert reader.printed == ["Running entrypoint", "python3: not found"]
+
+
+WELL = {"state": "SUCCEEDED", "reason": ""}
+RUNS = {"state": "RUNNING", "reason": ""}
+FAILED = {"state": "FAILED", "reason": "Rank 1 failed: no data", "failed_s": 1.0}
+FOR_NODE_1 = {"state": "CANCELLED", "reason": "Ended because the trial has ended on node 1: it is lost."}
+TOLD_TO_END = {"state": "PREEMPTED", "reason": "The supervisor got SIGTERM.", "failed_s": 2.0}
+
+
+@pytest.mark.parametrize(
+    ("own", "lost", "state", "reason"),
+    [
+        ((WELL, WELL), "", "SUCCEEDED", ""),
+        ((FOR_NODE_1, RUNS), "its host is gone", "LOST", "On node 1: its host is gone"),
+        ((TOLD_TO_END, None), "its host is gone", "LOST", "On node 1: its host is gone"),
+        ((TOLD_TO_END, FAILED), "", "FAILED", "Rank 1 on node 1 failed: no data"),
+        ((FAILED, RUNS), "it ended", "FAILED", "Rank 1 on node 0 failed: no data. Of node 1 no end was heard."),
+    ],
+)
+def test_the_end_of_a_trial_is_that_of_the_node_that_explains_it(
+    own: tuple[Status | None, ...], lost: str, state: str, reason: str
+) -> None:
+    found = judging.ended(JobRef("lab", "e1-1-1"), own, lost)
+    assert found is not None
+    assert (found["state"], found["reason"]) == (state, reason)
+
+
+def test_a_trial_has_not_ended_while_a_node_may_still_tell_its_end() -> None:
+    assert judging.ended(JobRef("lab", "e1-1-1"), (WELL, RUNS)) is None
+    assert judging.ended(JobRef("lab", "e1-1-1"), (RUNS, None), "its host is gone") is None
