@@ -43,6 +43,12 @@ for one in ids:
     optimizer.step()
     alone.append(loss.item())
 """
+HELD = """
+for number, layer in enumerate(model.transformer.h):
+    weight = dict(layer.named_parameters()).get("mlp.c_fc.weight")
+    if weight is not None and 2 * weight.to_local().numel() == weight.numel():
+        print("holds layer", number, "in halves")
+"""
 FAIL = """
 import os, signal
 
@@ -81,6 +87,17 @@ def test_two_stages_of_a_cell_have_the_losses_of_the_loop_in_the_notebook(with_m
     with_model.run(HERE)[0].raise_error()
     together = losses(sent(with_model, "together", "workers: 2, mesh: {pipeline: 2}"))
     assert together == pytest.approx(with_model.value("alone"), abs=1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(600)
+def test_stages_of_a_cell_that_share_their_layers_have_the_losses_of_one_worker(with_model):
+    alone = losses(sent(with_model, "alone", "workers: 1"))
+    together = losses(sent(with_model, "together", "workers: 4, mesh: {tensor: 2, pipeline: 2}", STEPS + HELD))
+    assert len(alone) == 5
+    assert together == pytest.approx(alone, abs=1e-5)
+    logs = [with_model.value("_").logs(1, rank=rank) for rank in range(4)]
+    assert all(f"holds layer {rank // 2} in halves" in text for rank, text in enumerate(logs)), logs
 
 
 @pytest.mark.long
