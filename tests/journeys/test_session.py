@@ -8,6 +8,22 @@ import sys
 import pytest
 
 import jupyter_autotrain as at
+from jupyter_autotrain.client.sessions.handle import Session
+
+CHATTY = """
+from jupyter_autotrain.agent.ranks import api
+from jupyter_autotrain.agent.session.messages import SESSION, Frames, Requests, message
+directory = api.context().directory
+frames = Frames(directory, stream_bytes=8000, shown_bytes=3000)
+frames.write(message(SESSION, "ready", {}))
+requests = Requests(directory)
+while not should_stop():
+    for request in requests.take():
+        said = [("execute_input", {})] + [("stream", {"name": "stdout", "text": "x" * 100})] * 50
+        for kind, content in [*said, ("status", {"execution_state": "idle"})]:
+            frames.write(message("iopub", kind, content, request))
+        frames.write(message("shell", "execute_reply", {"status": "ok"}, request))
+"""
 
 
 @pytest.fixture
@@ -96,6 +112,21 @@ def test_a_shell_of_a_session_is_a_terminal_at_its_place(lab, home):
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0
+
+
+def test_what_cells_show_is_kept_up_to_a_limit_and_a_reader_goes_on_in_the_next_stream(home, notebook):
+    experiment = at.submit(CHATTY, home=home, name="chatty")
+    with Session(experiment) as session:
+        for _ in range(10):
+            shown = []
+            session.run("", shown.append)
+            texts = [one["content"]["text"] for one in shown if one["msg_type"] == "stream"]
+            assert 1 < len(texts) < 20
+            assert (set(texts[:-1]), "the rest is left out" in texts[-1]) == ({"x" * 100}, True)
+        streams = sorted(path.name for path in (experiment.directory(1) / "session").glob("frames.*"))
+    experiment.stop()
+    assert len(streams) == 2
+    assert "frames.0" not in streams
 
 
 @pytest.mark.long

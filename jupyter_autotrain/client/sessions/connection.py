@@ -19,6 +19,7 @@ from jupyter_autotrain.errors import AutotrainError, BackendError
 
 PAUSE_S: Final = 0.05  # the longest between two looks
 _LOOK_EVERY_S: Final = 1.0
+_SEARCH_EVERY_S: Final = 60.0  # for streams
 _STARTS_IN_S: Final = 600.0
 
 
@@ -42,9 +43,10 @@ class Connection:
         self.backend = backends.create(profile, BackendContext(experiment.home))
         self._names = itertools.count(time.time_ns())
         self._token = secrets.token_hex(4)
+        self._stream = 0  # the number of the one that is read
         self.offset = self._wait_for_kernel(waiting)
         self._begun = bytearray()  # of a line whose end has not come
-        self._looked_s = time.monotonic()
+        self._looked_s = self._searched_s = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
@@ -57,17 +59,27 @@ class Connection:
         self.backend.close()
 
     def _wait_for_kernel(self, waiting: Callable[[], object]) -> int:
-        """Return how long the stream is now: its first frame says that the kernel is there."""
+        """Return how long the newest stream is now: its first frame says that the kernel is there."""
         while True:
             try:
-                size = self.backend.sizes(self.ref, messages.FOLDER).get(Path(messages.FRAMES).name, 0)
+                sizes = self._streams()
             except BackendError:  # the folder is not there yet
-                size = 0
-            if size:
-                return size
+                sizes = {}
+            if any(sizes.values()):
+                self._stream = max(sizes)
+                return sizes[self._stream]
             _check_runs(self.experiment)
             waiting()
             time.sleep(PAUSE_S)
+
+    def _streams(self) -> dict[int, int]:
+        """Return the sizes of the streams that are there, by their numbers."""
+        found = {}
+        for path, size in self.backend.sizes(self.ref, messages.FOLDER).items():
+            name, _, number = path.rpartition(".")
+            if name == Path(messages.FRAMES).name and number.isdecimal():
+                found[int(number)] = size
+        return found
 
     def send(self, one: Message) -> None:
         """Send a message to the kernel.
@@ -90,7 +102,7 @@ class Connection:
         Raises:
             AutotrainError: The session has ended.
         """
-        (chunk,) = self.backend.read([Cursor(self.ref, messages.FRAMES, self.offset)])
+        (chunk,) = self.backend.read([Cursor(self.ref, f"{messages.FRAMES}.{self._stream}", self.offset)])
         self.offset += len(chunk.data)
         self._begun += chunk.data
         whole, newline, rest = self._begun.rpartition(b"\n")
@@ -98,8 +110,14 @@ class Connection:
             self._begun = rest
         elif time.monotonic() - self._looked_s > _LOOK_EVERY_S:
             self._look()
-        found = map(messages.decode, bytes(whole).splitlines())
-        return [one for one in found if one is not None]
+        found = [one for one in map(messages.decode, bytes(whole).splitlines()) if one is not None]
+        if found and found[-1]["channel"] == SESSION and found[-1]["msg_type"] == "continued":
+            self._read_on(self._stream + 1)
+        return found
+
+    def _read_on(self, stream: int) -> None:
+        self._stream, self.offset = stream, 0
+        self._begun.clear()
 
     def skip(self) -> None:
         """Pass over what the kernel has said up to now."""
@@ -117,6 +135,11 @@ class Connection:
         self._looked_s = time.monotonic()
         if not status.doubt and status.state.is_final:
             raise ended(self.experiment, status.reason)
+        if self._looked_s - self._searched_s > _SEARCH_EVERY_S:
+            self._searched_s = self._looked_s
+            oldest = min(self._streams(), default=0)
+            if oldest > self._stream:  # this process was stopped for long, and what it has not read is gone
+                self._read_on(oldest)
 
 
 def _started(experiment: Experiment, waiting: Callable[[], object]) -> JobRef:
