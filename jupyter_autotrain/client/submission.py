@@ -35,6 +35,7 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header import Header
 
 _LIMITS: Final = capture.CaptureLimits()
+_LAUNCHED_BY_NAME: Final = frozenset({"tensorflow", "paddle"})  # libraries with a launcher
 
 
 class CaptureSettings(TypedDict):
@@ -113,10 +114,17 @@ class Draft:
             AutotrainError: Its tuner or early-stopping rule cannot be made here, or a package is missing for it.
         """
         spec = self.header.to_spec(bundle=self.captured.bundle, name=self.name, environ=self.environ)
-        spec = tuners.prepared(spec)
+        spec = tuners.prepared(replace(spec, launcher=self._launcher(spec)))
         if training := spec.federated or spec.flower:
             check_packages(training, by_flower=spec.flower is not None)
         return with_requirements(replace(spec, origin=self.origin), self.cwd)
+
+    def _launcher(self, spec: ExperimentSpec) -> str:
+        """Return the header's launcher; where it names none, several workers of TensorFlow or Paddle have their own."""
+        used = self.captured.reports.imports & _LAUNCHED_BY_NAME
+        if "launcher" in self.header.model_fields_set or spec.resources.ranks == 1 or len(used) > 1:
+            return spec.launcher
+        return next(iter(used), spec.launcher)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,7 +149,8 @@ class HeaderKeys(Section):
     launcher: Annotated[str, OneOf(LAUNCHERS, (("torch", "torchrun"), ("mpirun", "mpi"), ("mpiexec", "mpi")))] = Field(
         default="env",
         description="How the workers of one trial find each other: env sets RANK, WORLD_SIZE, MASTER_ADDR, ...; "
-        "torchrun, mpi, tensorflow and paddle do what these expect.",
+        "torchrun, mpi, tensorflow and paddle do what these expect. The last two are chosen where the cell imports "
+        "that library, and nothing is said.",
         examples=["torchrun"],
     )
     elastic: Truth = Field(

@@ -142,7 +142,8 @@ class Frames:
 
     def _continue(self) -> None:
         """Begin the next stream, and say so at the end of the present one."""
-        ended, shown_bytes = self._fd, self._shown_bytes
+        ended = self._fd
+        shown_bytes = self._shown_bytes
         self._number += 1
         self._open()
         self._shown_bytes = shown_bytes

@@ -116,7 +116,8 @@ class Connection:
         return found
 
     def _read_on(self, stream: int) -> None:
-        self._stream, self.offset = stream, 0
+        self._stream = stream
+        self.offset = 0
         self._begun.clear()
 
     def skip(self) -> None:

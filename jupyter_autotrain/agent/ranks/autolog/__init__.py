@@ -22,6 +22,7 @@ _MODULES = {
     "lightning.pytorch.trainer.connectors.logger_connector.logger_connector": "loops",
     "pytorch_lightning.trainer.connectors.logger_connector.logger_connector": "loops",
     "keras.src.callbacks.callback_list": "loops",
+    "tf_keras.src.callbacks": "loops",
     "xgboost.callback": "loops",
     "sklearn.base": "scikit_learn",
     "sklearn.pipeline": "scikit_learn",
@@ -38,8 +39,8 @@ _MODULES = {
     "mlflow.tracking.fluent": "loggers",
 }
 LIBRARIES = frozenset(
-    {"transformers", "lightning", "pytorch_lightning", "keras", "tensorflow", "xgboost", "trl", "sentence_transformers"}
-    | {"sklearn", "wandb", "trackio", "torch.utils.tensorboard", "tensorboardX", "mlflow"}
+    {"transformers", "lightning", "pytorch_lightning", "keras", "tf_keras", "tensorflow", "xgboost", "trl"}
+    | {"sentence_transformers", "sklearn", "wandb", "trackio", "torch.utils.tensorboard", "tensorboardX", "mlflow"}
 )
 """The packages whose import says that a cell may report without a line of its own."""
 

@@ -21,7 +21,7 @@ def hook(reports: AutomaticReports, module: ModuleType) -> None:
     library = module.__name__.partition(".")[0]
     if library == "transformers":
         _transformers(reports, module)
-    elif library == "keras":
+    elif library in {"keras", "tf_keras"}:
         _keras(reports, module)
     elif library == "xgboost":
         _xgboost(reports, module)
