@@ -121,10 +121,10 @@ class Draft:
 
     def _launcher(self, spec: ExperimentSpec) -> str:
         """Return the header's launcher; where it names none, several workers of TensorFlow or Paddle have their own."""
-        used = self.captured.reports.imports & _LAUNCHED_BY_NAME
-        if "launcher" in self.header.model_fields_set or spec.resources.ranks == 1 or len(used) > 1:
+        if "launcher" in self.header.model_fields_set or spec.resources.ranks == 1:
             return spec.launcher
-        return next(iter(used), spec.launcher)
+        used = self.captured.reports.imports & _LAUNCHED_BY_NAME
+        return next(iter(used)) if len(used) == 1 else spec.launcher
 
 
 @dataclass(frozen=True, slots=True)
