@@ -8,7 +8,7 @@ import { ranksOf } from '../src/panel/strategy';
 import { SeriesStore } from '../widgets/lib/series';
 
 export function row(number: number, changes: Partial<TrialRow> = {}): TrialRow {
-  const ends = { started_s: 1, ended_s: null, reason: '', blocked_by: '' };
+  const ends = { more_values: [], started_s: 1, ended_s: null, reason: '', blocked_by: '' };
   const place = { gpus: [], backend: 'local', nodes: [], started_from: '', parent: null };
   return { number, state: 'RUNNING', value: null, params: {}, attempt: 1, ...ends, ...place, ...changes };
 }

@@ -5,6 +5,7 @@ import { TrialLoader } from '../src/home/trial_loader';
 
 const WAITS: Omit<TrialRow, 'number' | 'state'> = {
   value: null,
+  more_values: [],
   params: {},
   attempt: 1,
   started_s: null,
