@@ -195,6 +195,12 @@ LocalPath = Annotated[str, BeforeValidator(_local_path)]
 RemotePath = Annotated[str, BeforeValidator(_remote_path)]
 Name = Annotated[str, BeforeValidator(read_name)]
 TrialReference = Annotated[str, BeforeValidator(_trial_reference)]
+
+
+def _pilots(value: object) -> object:
+    return int(value) if isinstance(value, bool) else value
+
+
 VariableName = Annotated[str, BeforeValidator(_variable)]
 # Bounds precede these: the other way round they do not get into the JSON Schema.
 AS_INTEGER = BeforeValidator(_integer)
@@ -203,6 +209,7 @@ Truth = Annotated[bool, BeforeValidator(_truth)]
 Count = Annotated[int, Field(ge=1, le=1_000_000), AS_INTEGER]
 Workers = Annotated[int, Field(ge=1, le=10_000), AS_INTEGER]
 Few = Annotated[int, Field(ge=0, le=10_000), AS_INTEGER]
+Pilots = Annotated[int, BeforeValidator(_pilots), Field(ge=0)]
 Size = Annotated[int, BeforeValidator(_quantity(parse_size, SIZE_FORM)), _schema("string", "integer")]
 Duration = Annotated[float, BeforeValidator(_quantity(parse_duration, DURATION_FORM)), _schema("string", "number")]
 Rate = Annotated[float, BeforeValidator(_rate), _schema("string", "number")]

@@ -13,6 +13,9 @@ SHARED/requests/NAME.json    a request, as `agent.pods.requests` takes it
 SHARED/answers/NAME.json     its answer
 SHARED/log                   what the job prints, at services that give no log of their own
 ```
+
+A *pilot* is a job that runs the trials of a pool; see `agent.pool`. An entry says where the package of its trial lies;
+SHARED of a trial is beside that of its pilot, has its log, and `begun/PILOT` from its beginning on.
 """
 
 from __future__ import annotations
@@ -30,12 +33,16 @@ from collections.abc import Mapping
 
 from jupyter_autotrain.agent import durable, fields, files, system, wire
 from jupyter_autotrain.agent.pods import places, rendezvous, requests
-from jupyter_autotrain.agent.pods.pod import Pod
+from jupyter_autotrain.agent.pods.pod import PREEMPTED_CODE, Pod
+from jupyter_autotrain.agent.pool.pilot import Entry, Pilot
+from jupyter_autotrain.agent.pool.waiting import WaitingTrials
 from jupyter_autotrain.agent.service.request_loop import RequestLoop
 
 REQUESTS = "requests"
 ANSWERS = "answers"
 LOG = "log"
+BEGUN = "begun"
+POOL = "pool"  # of what stands in the variable of the job of a pilot: the folder of its pool, beside those of jobs
 _LOOK_AGAIN_S = 0.1
 _SEND_LOG_TICKS = 10
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
@@ -47,7 +54,7 @@ def of_node(node: int, nodes: int) -> str:
 
 
 def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") -> int:
-    """Run the trial; return the exit code of the job.
+    """Run the trial, or those of a pool; return the exit code of the job.
 
     Args:
         environ: The variables of the job.
@@ -55,6 +62,41 @@ def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") ->
         code: Where its package lies.
         shared: A folder that it shares with its manager; "" where there is none.
     """
+    options = fields.mapping(json.loads(environ.get(places.POD_VARIABLE) or "{}"))
+    if options.get(POOL):
+        return _run_pool(environ, options, folder, shared)
+    return _run_trial(environ, folder, code, shared)
+
+
+def _run_pool(environ: Mapping[str, str], options: Mapping[str, object], folder: str, shared: str) -> int:
+    """Run trials until none comes; return the exit code of the job."""
+    jobs, own_name = os.path.split(shared)
+    own = {**environ, places.POD_VARIABLE: json.dumps({**options, POOL: ""})}
+
+    def run_trial(name: str, entry: Entry, how: str) -> None:
+        of_trial = f"{jobs}/{name}"
+        begun = f"{of_trial}/{BEGUN}"
+        umask = os.umask(0)  # the manager, which may be another user, removes all of it
+        if not how:
+            os.mkdir(begun)  # fails where another pilot has begun it
+            os.mkdir(f"{begun}/{own_name}")
+        elif not os.path.isdir(f"{begun}/{own_name}"):
+            return
+        log = os.open(f"{of_trial}/{LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        os.umask(umask)
+        for stream in (1, 2):
+            os.dup2(log, stream)
+        _run_trial(own, f"{os.path.dirname(folder)}/{name}", str(entry["code"]), of_trial, goes_on=bool(how))
+
+    waiting = WaitingTrials(f"{os.path.dirname(jobs)}/{options[POOL]}")
+    idle_s = options.get(places.REUSE_IDLE)
+    pilot = Pilot(waiting, shared, run_trial, idle_s=float(idle_s) if isinstance(idle_s, (int, float)) else 0.0)
+    is_done = pilot.run()
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0 if is_done else PREEMPTED_CODE
+
+
+def _run_trial(environ: Mapping[str, str], folder: str, code: str, shared: str, *, goes_on: bool = False) -> int:
     own_folder = shared or code
     text = environ.get(places.TRIAL_VARIABLE)
     trial = fields.mapping(json.loads(text) if text else files.read_json(own_folder, places.TRIAL_FILE))
@@ -70,7 +112,7 @@ def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") ->
     own = {**environ, places.TRIAL_VARIABLE: json.dumps(trial), **secrets}
     answering = _start_answering(folder, shared) if shared else None
     try:
-        return Pod(own, folder, code).main()
+        return Pod(own, folder, code, goes_on=goes_on).main()
     finally:
         if answering is not None:
             os.kill(answering, signal.SIGKILL)

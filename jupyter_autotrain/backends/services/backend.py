@@ -26,8 +26,11 @@ from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
 from jupyter_autotrain.backends.log_channel.log_reading import read_stream
 from jupyter_autotrain.backends.services.following import JobFollower
+from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage, new_name
+from jupyter_autotrain.backends.services.reuse import ReusingService
 from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
+from jupyter_autotrain.backends.services.shared_folder import FolderService
 from jupyter_autotrain.backends.services.tracked_job import ServiceJob
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -67,7 +70,7 @@ class ServiceBackend(TrialDirectories, ABC):
         self.name = profile.name
         self._profile = profile
         self._context = context
-        self._service = self.connect(profile.options)
+        self._service = self._reusing(self.connect(profile.options))
         self.capabilities = replace(self._service.capabilities, pushes=True)
         self._packer = Packer(context, self._service.node_variables, lingers=not self._service.keeps_whole_log)
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
@@ -76,6 +79,13 @@ class ServiceBackend(TrialDirectories, ABC):
     @abstractmethod
     def connect(self, options: JsonObject) -> Service:
         """Return the service of a profile; asks nobody."""
+
+    def _reusing(self, service: Service) -> Service:
+        """Return the service, or that which runs trials one after another in its jobs, as the profile has it."""
+        folder = service.folder if isinstance(service, FolderService) else None
+        if not isinstance(folder, MountedFolder) or not self._profile.options.get("reuse"):
+            return service
+        return ReusingService(service, folder, self._profile.options, self._package)
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is a few requests
         """Have a function called when there is something new."""

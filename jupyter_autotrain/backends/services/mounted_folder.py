@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
 from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject
@@ -18,7 +17,6 @@ from jupyter_autotrain.core.backend import JobRef
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendUnavailableError
 
-_BEGUN: Final = "begun"
 _TAIL_BYTES = 256 << 10
 
 
@@ -28,6 +26,9 @@ class MountedStorage:
     Args:
         here: The path of the folder on this machine.
         there: The path in jobs, for messages.
+
+    Attributes:
+        path: The folder of ours in it.
     """
 
     look_again_s = 0.05
@@ -35,7 +36,7 @@ class MountedStorage:
     def __init__(self, here: str, there: str) -> None:
         self._mount = Path(here).expanduser()
         self._there = there
-        self._here = self._mount / ROOT
+        self.path = self._mount / ROOT
 
     def check(self, timer: StepTimer) -> CheckStep:
         """Return the step that says whether this machine can write there."""
@@ -49,15 +50,15 @@ class MountedStorage:
 
     def has(self, path: str) -> bool:
         """Return whether something lies there."""
-        return (self._here / path).exists()
+        return (self.path / path).exists()
 
     def write(self, path: str, content: bytes) -> None:
         """Write a file in one step."""
-        wire.write_atomically(str(self._here / path), content, sync=False)
+        wire.write_atomically(str(self.path / path), content, sync=False)
 
     def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
         """Write a folder of files in one step."""
-        target = self._here / path
+        target = self.path / path
         draft = target.parent / new_name(".draft")
         files.make_directories(draft)
         for name, data in content.items():
@@ -71,15 +72,15 @@ class MountedStorage:
 
     def make_folder(self, path: str) -> None:
         """Make a folder and those above it."""
-        files.make_directories(self._here / path)
+        files.make_directories(self.path / path)
 
     def take(self, path: str) -> bytes | None:
         """Return a file and remove it."""
         try:
-            content = (self._here / path).read_bytes()
+            content = (self.path / path).read_bytes()
         except FileNotFoundError:
             return None
-        (self._here / path).unlink()
+        (self.path / path).unlink()
         return content
 
     def sizes(self, path: str) -> Mapping[str, int]:
@@ -87,7 +88,7 @@ class MountedStorage:
         if not self._mount.is_dir():
             raise BackendUnavailableError(f"{self._mount} is not there.", "", "Mount the storage.")
         found = {}
-        folder = self._here / path
+        folder = self.path / path
         for file in folder.rglob("*"):
             with contextlib.suppress(FileNotFoundError):  # a job removes it meanwhile
                 if not file.is_dir():
@@ -96,17 +97,17 @@ class MountedStorage:
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder."""
-        shutil.rmtree(self._here / path, ignore_errors=True)
+        shutil.rmtree(self.path / path, ignore_errors=True)
 
     def read(self, path: str, most_bytes: int | None) -> bytes | None:
         """Return the end of a file, or all of it for None; None where there is none."""
         try:
-            with (self._here / path).open("rb") as file:
+            with (self.path / path).open("rb") as file:
                 begin = 0 if most_bytes is None else max(0, file.seek(0, os.SEEK_END) - most_bytes)
                 file.seek(begin)
                 data = file.read()
         except FileNotFoundError:
-            if not self._here.is_dir():  # it is not mounted
+            if not self.path.is_dir():  # it is not mounted
                 raise
             return None
         return data.partition(b"\n")[2] if begin else data
@@ -141,7 +142,7 @@ class MountedFolder(SharedFolder):
         """
         if package.nodes == 1:
             return f"{self.claim(package)} && {self.logged_command(package, variables)}"
-        begun = f"{self.there}/jobs/{package.name}/{_BEGUN}"
+        begun = f"{self.there}/jobs/{package.name}/{service_job.BEGUN}"
         rank = f"${variables['rank']}"
         job = f'"${variables["first_address"]}"'
         claim = f"{self.claim(package)} && echo {job} >{begun}/job"
@@ -150,7 +151,7 @@ class MountedFolder(SharedFolder):
 
     def claim(self, package: TrialPackage) -> str:
         """Return the command that goes well for one job of a trial alone."""
-        return f"mkdir {self.there}/jobs/{package.name}/{_BEGUN}"
+        return f"mkdir {self.there}/jobs/{package.name}/{service_job.BEGUN}"
 
     def logged_command(self, package: TrialPackage, variables: Mapping[str, str]) -> str:
         """Return a command as `command`, whose output becomes the log of its node in this folder."""
@@ -160,7 +161,7 @@ class MountedFolder(SharedFolder):
 
     def has_begun(self, name: str) -> bool:
         """Return whether a job has begun a recorded command."""
-        return self.mounted.has(f"jobs/{name}/{_BEGUN}")
+        return self.mounted.has(f"jobs/{name}/{service_job.BEGUN}")
 
     def log(self, ref: JobRef, lines: int | None, node: int) -> str:
         """Return the log of a node's recorded command; its end alone, unless `lines` is None.

@@ -86,7 +86,7 @@ class SharedFolder:
 
     def command(self, package: TrialPackage, run: str) -> str:
         """Return the shell command that runs a trial, in the folder `run` of its job."""
-        code = f"{self.there}/{_code(package)}"
+        code = f"{self.there}/{code_of(package)}"
         shared = f"{self.there}/jobs/{package.name}"
         return f"exec {package.python} -I -S -u {code}/{agent_archive.NAME} {run} {shared}"
 
@@ -97,7 +97,7 @@ class SharedFolder:
             BackendUnavailableError: It cannot be written.
         """
         try:
-            path = _code(package)
+            path = code_of(package)
             if not self.storage.has(path):
                 self.storage.write_folder(path, package.shared_files)
             self._put_own(package, values)
@@ -190,6 +190,11 @@ class FolderService:
     def __init__(self, folder: SharedFolder) -> None:
         self._folder = folder
 
+    @property
+    def folder(self) -> SharedFolder:
+        """The folder."""
+        return self._folder
+
     def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:  # noqa: ARG002 - by its name
         """Ask in the folder."""
         return self._folder.ask(ref, request, node)
@@ -223,7 +228,7 @@ def _own(name: str, node: int, nodes: int) -> str:
     return f"jobs/{name}/node{end}" if end else f"jobs/{name}"
 
 
-def _code(package: TrialPackage) -> str:
+def code_of(package: TrialPackage) -> str:
     """Return the folder of what trials of an experiment share."""
     total = hashlib.sha256()
     for name, content in sorted(package.shared_files.items()):

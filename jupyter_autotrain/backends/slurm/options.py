@@ -12,7 +12,7 @@ from jupyter_autotrain.backends.ssh.options import Port
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.header.document import UnfitError
 from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import Duration, LocalPath, Name, RemotePath, Text, Truth
+from jupyter_autotrain.header.types import Duration, LocalPath, Name, Pilots, RemotePath, Text, Truth
 
 _COMMON = ("--constraint", "--qos", "--exclude", "--nodelist", "--reservation", "--nice", "--exclusive", "--licenses")
 
@@ -35,11 +35,6 @@ def _line(value: object) -> str:
     return value
 
 
-def _pilots(value: object) -> object:
-    return int(value) if isinstance(value, bool) else value
-
-
-Pilots = Annotated[int, BeforeValidator(_pilots), Field(ge=0)]
 Extra = Annotated[str, BeforeValidator(_option)]
 Line = Annotated[str, BeforeValidator(_line)]
 

@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from jupyter_autotrain.backends.services.storage_options import SharedStorage
+from jupyter_autotrain.backends.services.storage_options import ReusingOptions, SharedStorage
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import LocalPath, Name, RemotePath, Size, Text
 
@@ -23,7 +23,7 @@ class DataSource(Section):
     )
 
 
-class DlcOptions(Section):
+class DlcOptions(ReusingOptions):
     """Options of the PAI-DLC backend."""
 
     header_keys: ClassVar[tuple[str, ...]] = ("instance", "gpu_type", "priority", "shared_memory")

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jupyter_autotrain.backends.services.storage_options import SharedStorage
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.backends.services.storage_options import ReusingOptions, SharedStorage
 from jupyter_autotrain.header.types import LocalPath, Name, Size, Text
 
 
-class OpenpaiOptions(Section):
+class OpenpaiOptions(ReusingOptions):
     """Options of the OpenPAI backend."""
 
     header_keys: ClassVar[tuple[str, ...]] = ("virtual_cluster", "sku", "shared_memory")
