@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -132,9 +133,18 @@ def _texts(given: object) -> list[str]:
 
 def _leads_out(path: Path, project: Path) -> bool:
     try:
-        return not path.resolve().is_relative_to(project.resolve())
+        return _is_circle_of_links(path) or not path.resolve().is_relative_to(project.resolve())
     except (OSError, ValueError, RuntimeError):
         return True
+
+
+def _is_circle_of_links(path: Path) -> bool:
+    """Return whether links lead from a path back to it: from Python 3.13 on `resolve` does not say so."""
+    try:
+        path.stat()
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def _without(document: Document, keys: Collection[str], fault: Fault) -> Document:
