@@ -115,7 +115,7 @@ def test_what_never_returns_keeps_neither_a_cell_nor_the_manager_nor_a_stop_wait
     for method in ENDS:
         _, took_s = timed(kernel, cell(method, method))
         assert took_s < 5 + LOCAL_S
-    assert "beside: SUCCEEDED" in kernel.run("%%autotrain beside --wait\n---\nreport(acc=1)")
+    assert "meanwhile: SUCCEEDED" in kernel.run("%%autotrain meanwhile --wait\n---\nreport(acc=1)")
     experiments = {method: at.attach(method, home=kernel.home) for method in ENDS}
     for method in ("probe", "discover"):
         waits = f"Trial 1 waits: the backend '{method}' has not answered yet."

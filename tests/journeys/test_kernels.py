@@ -61,9 +61,9 @@ def test_two_kernels_know_their_own_experiments_also_after_a_restart(kernels, ho
 
 def test_a_kernel_asks_whether_the_earlier_run_shall_be_stopped(kernels):
     kernel = kernels("asks.ipynb")
-    kernel.run("%%autotrain asked\n" + WAITS)
-    shown = kernel.run("%%autotrain asked --wait --on-rerun ask\nreport(acc=1)", answer="y")
-    assert "The earlier run is stopped first. asked: stopped in" in shown
+    kernel.run("%%autotrain rerun\n" + WAITS)
+    shown = kernel.run("%%autotrain rerun --wait --on-rerun ask\nreport(acc=1)", answer="y")
+    assert "The earlier run is stopped first. rerun: stopped in" in shown
 
 
 DEFINITIONS = [
@@ -97,12 +97,12 @@ def test_a_notebook_gives_the_same_bundle_and_output_in_a_kernel_as_in_the_harne
     *before, training = pattern.cells
     for cell in before:
         kernel.run(cell)
-    told = kernel.run(f"%%autotrain same --wait\n{training}")
-    forked = try_notebook(["%load_ext jupyter_autotrain", *pattern.cells], "same", modules=())
+    told = kernel.run(f"%%autotrain alike --wait\n{training}")
+    forked = try_notebook(["%load_ext jupyter_autotrain", *pattern.cells], "alike", modules=())
     if forked.refused:
         assert forked.refused.splitlines()[0] in told
         return
-    submitted = at.attach("same", home=home)
+    submitted = at.attach("alike", home=home)
     sent = bundle_in(home.bundle(submitted.id))
     assert script_and_table(sent) == script_and_table(forked.bundle)
     if pattern.file == WHOLE:  # nothing in these is random, names a folder or has an address

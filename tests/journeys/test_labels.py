@@ -86,7 +86,7 @@ def test_event_files_of_a_cell_are_written_while_it_is_mirrored(notebook, tmp_pa
     pytest.importorskip("tensorboard", reason="tensorboard is not installed")
     monkeypatch.setenv("TENSORBOARD_LOGDIR", str(tmp_path / "logs"))
     cell = "for step in range(3):\n    report(step=step, loss=1 / (step + 1))"
-    notebook.run(f"%%autotrain drawn --wait\ntrack: tensorboard\n---\n{cell}")
+    notebook.run(f"%%autotrain unsure --wait\ntrack: tensorboard\n---\n{cell}")
     wait_until(lambda: _values(tmp_path / "logs") == [1, 0.5, pytest.approx(1 / 3)], "the curve", within_s=240)
 
 

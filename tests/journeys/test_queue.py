@@ -18,17 +18,17 @@ def test_a_higher_priority_goes_first_and_why_says_what_each_trial_waits_for(not
         notebook.run(f"%%autotrain {name}\n{all_cpus}\n{header}\n---\n{WAITS.format(str(tmp_path / name))}")
         return notebook.value("_")
 
-    running = submit("running")
+    running = submit("holding")
     wait_until(lambda: running.state == "RUNNING", "the first one")
     low = submit("low")
     high = submit("high", "priority: 5")
     wait_until(lambda: any("priority" in one for one in low.why()), "what it waits for")
     (blocked,) = high.why()
     assert f"{here.cpus:g} CPU" in blocked
-    assert "trial 1 of running@1 holds" in blocked
+    assert "trial 1 of holding@1 holds" in blocked
     assert "it starts when enough of that ends" in blocked
     assert "trial 1 of high@1 comes first by its priority of 5" in " ".join(low.why())
-    (tmp_path / "running").touch()
+    (tmp_path / "holding").touch()
     wait_until(lambda: high.state == "RUNNING", "the one of the higher priority")
     assert [str(trial.state) for trial in low.trials] == ["WAITING"]
     notebook.run("%autotrain update low --priority 9")
