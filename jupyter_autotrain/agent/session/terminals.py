@@ -77,8 +77,8 @@ class _Terminal:
             return os.read(self._fd, _PIECE_BYTES) or None
         except BlockingIOError:
             return b""
-        except OSError:  # as Linux says that its other side is closed
-            return None
+        except OSError:  # as Linux says that nobody has its other side open: no more, or not yet
+            return None if self._process.poll() is not None else b""
 
     def write(self, data: bytes) -> None:
         with contextlib.suppress(OSError):  # it has ended, or does not read
