@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -112,6 +113,14 @@ def test_a_shell_of_a_session_is_a_terminal_at_its_place(lab, home):
     shell.expect(pexpect.EOF)
     shell.close()
     assert shell.exitstatus == 0
+
+
+def test_a_session_that_is_stopped_leaves_no_sockets(lab):
+    _, shown = lab.run("%%autotrain --session lab\nimport ipykernel\nprint(ipykernel.get_connection_file())")
+    sockets = Path(shown.strip()).parent
+    assert sockets.name.startswith("autotrain-session-")
+    lab.run("%autotrain stop lab")
+    assert not sockets.exists()
 
 
 def test_what_cells_show_is_kept_up_to_a_limit_and_a_reader_goes_on_in_the_next_stream(home, notebook):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import time
 
+from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.ranks import api
 from jupyter_autotrain.agent.session.gpu_turns import GpuTurns
 from jupyter_autotrain.agent.session.jupyter_kernel import start_kernel
@@ -70,6 +73,10 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds >= 120 else f"{seconds:.0f} s"
 
 
+class _TerminatedError(Exception):
+    """SIGTERM has come."""
+
+
 class _Session:
     def __init__(self, context: api.TrialContext, idle: _Idle, turns: GpuTurns | None) -> None:
         self._context = context
@@ -84,7 +91,20 @@ class _Session:
         self._end = ""
 
     def run(self) -> None:
-        """Go on until the session ends."""
+        """Go on until the session ends; the kernel's sockets are removed also where SIGTERM ends it."""
+        signal.signal(signal.SIGTERM, self._terminate)
+        try:
+            self._serve()
+        except _TerminatedError:
+            self._kernel.close()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def _terminate(self, _number: int, _frame: object) -> None:
+        if not os.path.exists(f"{self._context.directory}/{wire.STOP_FILE}"):  # else it ends in its own time
+            raise _TerminatedError
+
+    def _serve(self) -> None:
         self._tell("ready", {})
         self._idle.reset()
         while not self._end:
