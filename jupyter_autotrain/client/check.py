@@ -45,7 +45,7 @@ class CheckMemory:
     def __init__(self, home: Home, choice: BackendChoice, spec: ExperimentSpec) -> None:
         bundle = spec.bundle
         known = (choice.options, spec.python_environment, bundle.python_packages, bundle.python_version)
-        asked = [choice.profile.key, sorted(requirements.paths(spec)), *map(to_json, known)]
+        asked = [choice.profile.key, sorted(requirements.paths(spec, choice.profile.name)), *map(to_json, known)]
         content = json.dumps(asked, sort_keys=True)
         self._home = home
         self._path = home.checks / hashlib.sha256(content.encode()).hexdigest()[:24]
@@ -134,11 +134,13 @@ def check(spec: ExperimentSpec, home: Home, *, afresh: bool = False, patience: P
 
     Raises:
         BackendUnavailableError: No backend can; names everything that is missing.
-        DataError: What `data:` says is there already is nowhere.
+        DataError: What `data:` says is there already is nowhere, or not with a client.
     """
     findings = _ask_all(spec, home, patience or Patience(), afresh=afresh)
     if not any(finding.can_run or finding.is_silent for finding in findings):
         raise _refusal(findings)
+    if spec.federated and (unfit := [finding for finding in findings if not finding.is_kept]):
+        raise _refusal(unfit)
     kept = tuple(finding.choice for finding in findings if finding.is_kept)
     notes = requirements.notes(spec)
     for finding in findings:
@@ -193,7 +195,12 @@ def _check_trial(spec: ExperimentSpec, choice: BackendChoice, backend: Backend) 
 
 
 def _first_trial(spec: ExperimentSpec) -> TrialSpec:
-    return trial_spec(spec, TrialRecord("dry-run", 1, TrialState.WAITING, {}))
+    """Return the first trial of a spec at its first backend; there it is a client's where the spec has clients."""
+    if spec.federated is None:
+        return trial_spec(spec, TrialRecord("dry-run", 1, TrialState.WAITING, {}))
+    number = spec.federated.first_at(spec.backends[0].profile.name)
+    params = {"client": spec.federated.clients[number - 1].name}
+    return trial_spec(spec, TrialRecord("dry-run", number, TrialState.WAITING, params))
 
 
 def _note(finding: _Finding) -> str:

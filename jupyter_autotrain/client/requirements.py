@@ -18,9 +18,13 @@ from jupyter_autotrain.errors import AutotrainError, DataError
 _SHOWN = 3
 
 
-def paths(spec: ExperimentSpec) -> dict[str, str]:
-    """Return the paths that `data:` says are there already, with the names of their entries."""
-    return {source.path: source.name for source in spec.data if source.kind is DataKind.PATH}
+def paths(spec: ExperimentSpec, place: str) -> dict[str, str]:
+    """Return the paths that `data:` says are at a place already, with the names of their entries."""
+    found = {source.path: source.name for source in spec.data if source.kind is DataKind.PATH and source.path}
+    for client in spec.federated.clients if spec.federated else ():
+        if client.place == place:
+            found |= {path: f"{name}.clients.{client.name}" for name, path in client.data.items()}
+    return found
 
 
 def check_data(spec: ExperimentSpec, backend: Backend) -> None:
@@ -29,7 +33,7 @@ def check_data(spec: ExperimentSpec, backend: Backend) -> None:
     Raises:
         DataError: It is not.
     """
-    names = paths(spec)
+    names = paths(spec, backend.name)
     missing_paths = backend.missing_paths(list(names)) if names else []
     if not missing_paths:
         return

@@ -16,6 +16,7 @@ from typing import cast
 from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonValue, from_json, to_json
 from jupyter_autotrain.core.backend import JobRef
+from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import ExperimentSpec, TrialSpec
 
@@ -25,6 +26,7 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
 
     A later attempt continues from the last checkpoints of those before, the first one from those of its source.
     """
+    client = str(trial.params["client"]) if spec.federated else ""
     return TrialSpec(
         experiment_id=trial.experiment_id,
         number=trial.number,
@@ -47,14 +49,20 @@ def trial_spec(spec: ExperimentSpec, trial: TrialRecord) -> TrialSpec:
         secrets=spec.secrets,
         returns=spec.returns,
         autolog=spec.autolog,
-        data=tuple(replace(source, local_path="") for source in spec.data),
+        data=_data(spec, client),
         fetch_limit_bytes=spec.fetch_limit_bytes,
         source=trial.source,
         resume_attempt=trial.attempt - 1 if trial.attempt > 1 or trial.source else None,
-        client=str(trial.params["client"]) if spec.federated else "",
+        client=client,
         flower=spec.flower,
         options=spec.choice(trial.placement.backend).options,
     )
+
+
+def _data(spec: ExperimentSpec, client: str) -> tuple[DataSource, ...]:
+    """Return the data of a trial: a client learns its own paths, and none of the others'."""
+    own = spec.federated.client(client).data if spec.federated else {}
+    return tuple(replace(source, local_path="", path=own.get(source.name, source.path)) for source in spec.data)
 
 
 @dataclass(frozen=True, slots=True)

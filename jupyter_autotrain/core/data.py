@@ -67,7 +67,7 @@ class DataSource:
 
     Attributes:
         name: Its name in the cell.
-        path: Of kind PATH: where it lies on every node; may begin with `~`.
+        path: Of kind PATH: where it lies on every node; may begin with `~`. "" where each client has its own.
         url: Of kind URL: where it is fetched from.
         sha256: Of kind URL: the digest of the file. Of kind COPY: that of all its files (`folder_digest`).
         file_name: The last part of its path where it is copied or fetched to.

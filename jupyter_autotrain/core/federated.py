@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Final
 
 from jupyter_autotrain.errors import AutotrainError
@@ -19,6 +20,7 @@ GLOBAL: Final = "global_"
 
 OF_FLOWER: Final = frozenset(STRATEGIES) - {"fedavg", "fedprox"}
 """The strategies that are taken from Flower's library."""
+_NOTHING: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +30,12 @@ class Client:
     Attributes:
         name: Its name: that of its place, with a number where a place has several.
         place: The name of the profile that it trains at.
+        data: Where its own data lies there, by the names of entries of `data:`.
     """
 
     name: str
     place: str
+    data: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,13 @@ class FederatedSpec:
     most_norm: float = 10.0
     superlink: str = ""
 
-    def place_of(self, client: str) -> str:
-        """Return the place of a client by its name."""
-        return {one.name: one.place for one in self.clients}[client]
+    def client(self, name: str) -> Client:
+        """Return a client by its name."""
+        return {one.name: one for one in self.clients}[name]
+
+    def first_at(self, place: str) -> int:
+        """Return the number of the trial of the first client at a place."""
+        return next(number for number, one in enumerate(self.clients, 1) if one.place == place)
 
     @property
     def per_round(self) -> int:
@@ -134,12 +142,19 @@ def check_packages(spec: FederatedSpec, *, by_flower: bool) -> None:
         )
 
 
-def named_clients(places: Sequence[str]) -> tuple[Client, ...]:
-    """Return a client for each place that is named; a place that is named several times has numbered ones."""
+def named_clients(places: Sequence[str], data: Mapping[str, Mapping[str, str]] = _NOTHING) -> tuple[Client, ...]:
+    """Return a client for each place that is named; a place that is named several times has numbered ones.
+
+    Args:
+        places: The places.
+        data: By the name of an entry of `data:` the path of each client, by its name.
+    """
     named = Counter(places)
     seen: Counter[str] = Counter()
     clients = []
     for place in places:
         seen[place] += 1
-        clients.append(Client(place if named[place] == 1 else f"{place}-{seen[place]}", place))
+        name = place if named[place] == 1 else f"{place}-{seen[place]}"
+        own = {entry: paths[name] for entry, paths in data.items() if name in paths}
+        clients.append(Client(name, place, own))
     return tuple(clients)

@@ -190,6 +190,7 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     if header.resources.nodes * header.workers_per_node > 1:
         keys.add("resources")
     yield from federated_section.contradictions(header.mode, header.clients, header.federated, keys)
+    yield from federated_section.data_contradictions(header.mode, header.clients, header.data)
 
 
 def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:

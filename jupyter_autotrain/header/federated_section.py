@@ -10,9 +10,9 @@ from pydantic import Field
 
 from jupyter_autotrain.agent.ranks.federated.masking import LEAST_CLIENTS
 from jupyter_autotrain.core.federated import MEANS, STRATEGIES, FederatedSpec, Privacy, named_clients
-from jupyter_autotrain.header.document import KeyPath
+from jupyter_autotrain.header.document import KeyPath, expected_instead, shown
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections import DataSection, Section
 from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Name, Truth
 
 MODES = ("batch", "federated")
@@ -108,11 +108,12 @@ class FederatedSection(Section):
         """True where a SuperLink of Flower runs it."""
         return self.engine == "flower" or self.superlink is not None
 
-    def to_spec(self, clients: tuple[str, ...]) -> FederatedSpec:
-        """Return the training of clients at these places."""
+    def to_spec(self, clients: tuple[str, ...], data: Mapping[str, DataSection]) -> FederatedSpec:
+        """Return the training of clients at these places, each with its own data."""
+        own = {name: entry.clients for name, entry in data.items() if entry.clients}
         privacy = self.privacy
         return FederatedSpec(
-            named_clients(clients),
+            named_clients(clients, own),
             self.rounds,
             self.strategy,
             self.min_clients or min(LEAST_CLIENTS if self.secure else 2, len(clients)),
@@ -163,6 +164,25 @@ def contradictions(
     if section.secure and (section.min_clients or len(clients)) < LEAST_CLIENTS:
         found = "secure with fewer than 3 clients in a round, of whom two see each other's update"
         yield ("federated", "min_clients"), found, "expected 3 or more", "add `min_clients: 3`, or remove secure"
+
+
+def data_contradictions(
+    mode: str, clients: tuple[str, ...], data: Mapping[str, DataSection]
+) -> Iterator[tuple[KeyPath, str, str, str]]:
+    """Yield each entry whose paths are not those of the clients: (path, found, expected, action)."""
+    names = [client.name for client in named_clients(clients)]
+    for name, entry in data.items():
+        if entry.clients is None:
+            continue
+        path = ("data", name, "clients")
+        if mode != "federated":
+            yield path, f"data.{name}.clients without mode: federated", "expected both", f"give data.{name} one `path:`"
+            continue
+        for given in entry.clients.keys() - {*names}:
+            found = f"data.{name} names {shown(given)}, which is no client"
+            yield (*path, given), found, expected_instead(given, names), ""
+        if lacking := [one for one in names if one not in entry.clients]:
+            yield path, f"data.{name} has no path of {', '.join(lacking)}", "expected one of each client", "add it"
 
 
 def _engine_contradictions(section: FederatedSection, keys: Collection[str]) -> Iterator[tuple[KeyPath, str, str, str]]:

@@ -163,12 +163,12 @@ class Header(HeaderKeys):
     @property
     def _federated(self) -> FederatedSpec | None:
         section = self.federated or FederatedSection()
-        return section.to_spec(self.clients) if self.clients and not section.is_flower else None
+        return section.to_spec(self.clients, self.data) if self.clients and not section.is_flower else None
 
     @property
     def _flower(self) -> FederatedSpec | None:
         section = self.federated
-        return section.to_spec(self.clients) if section is not None and section.is_flower else None
+        return section.to_spec(self.clients, self.data) if section is not None and section.is_flower else None
 
     def _options_of(self, type_name: str) -> JsonObject:
         """Return what the section of a type of backends sets."""

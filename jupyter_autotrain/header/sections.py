@@ -17,7 +17,7 @@ from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.core.tuner import EarlyStopOptions
 from jupyter_autotrain.header.document import KeyPath, UnfitError, resolve, shown
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Size, Text, Texts, Workers
+from jupyter_autotrain.header.types import AS_INTEGER, AS_NUMBER, Count, Duration, Few, Name, Size, Text, Texts, Workers
 
 ADJACENT = OneOf(("ring", "mesh"))
 EARLY_STOPS = ("none", "median", "asha", "hyperband", "curve", "threshold", "patience")
@@ -124,7 +124,7 @@ class ShipSection(Section):
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _SCHEMES = ("https", "http", "file")
 _GLOB = frozenset("*?[")
-_KINDS = ("send", "path", "url", "cvat", "label_studio")
+_KINDS = ("send", "path", "url", "clients", "cvat", "label_studio")
 _LABELLED = re.compile(r"(task|project)/[1-9][0-9]{0,8}")
 _ADDRESS = re.compile(r"[a-z][a-z0-9+.-]+://")
 
@@ -179,7 +179,7 @@ def _server(value: object) -> str:
 
 
 class DataSection(Section):
-    """One entry of `data:`. Exactly one of `send`, `path`, `url`, `cvat` and `label_studio` is given."""
+    """One entry of `data:`. Exactly one of `send`, `path`, `url`, `clients`, `cvat` and `label_studio` is given."""
 
     send: Annotated[str, BeforeValidator(_path_here)] | None = Field(
         default=None,
@@ -191,6 +191,12 @@ class DataSection(Section):
         default=None,
         description="A file or folder that is already there, such as shared storage; nothing is sent.",
         examples=["/mnt/imagenet"],
+    )
+    clients: dict[Name, Annotated[str, BeforeValidator(_path_there)]] | None = Field(
+        default=None,
+        description="With mode federated: of each client the file or folder that lies at its place; nothing is sent, "
+        "and no client learns the path of another.",
+        examples=["{hospital-a: /srv/scans, hospital-b: ~/scans}"],
     )
     url: Annotated[str, BeforeValidator(_url)] | None = Field(
         default=None,
@@ -252,8 +258,8 @@ class DataSection(Section):
         if self.url is not None:
             file_name = unquote(PurePosixPath(urlsplit(self.url).path).name)
             return DataSource(name, DataKind.URL, url=self.url, sha256=self.sha256 or "", file_name=file_name)
-        if self.path is not None:
-            return DataSource(name, DataKind.PATH, path=self.path)
+        if self.path is not None or self.clients is not None:
+            return DataSource(name, DataKind.PATH, path=self.path or "")
         return DataSource(name, DataKind.COPY, local_path=self.local, origin=self.origin)
 
 
@@ -263,7 +269,7 @@ def _read_entry(value: object) -> object:
     if isinstance(given, DataSection):
         return given
     if not isinstance(given, dict):
-        raise UnfitError("expected a path, or a mapping with one of path, url, cvat and label_studio")
+        raise UnfitError("expected a path, or a mapping with one of path, url, clients, cvat and label_studio")
     _check_kind(given)
     return given
 

@@ -61,7 +61,7 @@ class TrialPlacer:
         """Return where a trial goes; nothing is reserved for it, but what it waits for is kept from later ones."""
         federated = run.record.spec.federated
         client = str(run.trials[number].params.get("client"))
-        bound = federated.place_of(client) if federated else source_backend(run, number)
+        bound = federated.client(client).place if federated else source_backend(run, number)
         is_usual = run.history.is_usual(number) and not bound
         if is_usual and (refusal := self.refusal(run)):
             return refusal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -31,26 +32,32 @@ _CELL = """%%autotrain {name} --wait
 mode: federated
 clients: [{clients}]
 federated: {{rounds: 4}}
+data: {{part: {{clients: {own}}}}}
 ---
 weights = {{"w": np.zeros(2), "b": np.zeros(())}}
-number = int(params.client.rpartition("-")[2] or 1) if "-" in params.client else 1
-x, y = inputs[number - 1::{many}], targets[number - 1::{many}]
+part = np.load(data["part"])
+x, y = part["inputs"], part["targets"]
 for round in trial.rounds(weights, samples=len(x)):
     report(loss=step(weights, x, y))
 """
 
 
-def _run(notebook: Notebook, home: Home, name: str, many: int) -> Experiment:
+def _run(notebook: Notebook, home: Home, name: str, folder: Path, many: int) -> Experiment:
     notebook.run(_DATA)
+    own = {"local" if many == 1 else f"local-{number}": f"{folder}/{number}.npz" for number in range(1, many + 1)}
+    for start, path in enumerate(own.values()):
+        notebook.run(f"np.savez({path!r}, inputs=inputs[{start}::{many}], targets=targets[{start}::{many}])")
     clients = ", ".join(["local"] * many)
-    result, shown = notebook.run(_CELL.format(name=name, clients=clients, many=many))
+    result, shown = notebook.run(_CELL.format(name=name, clients=clients, own=json.dumps(own)))
     assert result.success, shown
     return attach(name, home=home)
 
 
 @pytest.mark.parametrize("many", [1, 2])
-def test_clients_on_full_batches_train_as_one_client_with_all_data(notebook: Notebook, home: Home, many: int) -> None:
-    experiment = _run(notebook, home, f"federated{many}", many)
+def test_clients_on_full_batches_train_as_one_client_with_all_data(
+    notebook: Notebook, home: Home, tmp_path: Path, many: int
+) -> None:
+    experiment = _run(notebook, home, f"federated{many}", tmp_path, many)
 
     assert [trial.state for trial in experiment.trials] == ["SUCCEEDED"] * many
     alone = notebook.shell.run_cell(

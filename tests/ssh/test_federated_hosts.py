@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client import Experiment
+from jupyter_autotrain.core.data import DataKind, DataSource
 from jupyter_autotrain.core.federated import FederatedSpec, named_clients
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import ExperimentSpec
@@ -24,7 +25,7 @@ CELL = """
 import os, pathlib, sys, time
 import numpy as np
 import pytest
-rows = pathlib.Path({data!r}).read_text().splitlines()
+rows = data.rows.read_text().splitlines()
 weights = {{"w": np.zeros(2)}}
 print(rows)
 print(rows, file=sys.stderr)
@@ -42,18 +43,22 @@ ROUNDS = 4
 
 
 def _submit(served: ServedHome, lab: SshLab, *, fails: bool = False) -> tuple[Experiment, str]:
-    """Two hosts with different data, each with a secret of its own."""
+    """Two hosts with different data at different paths, each with a secret of its own."""
     secret = f"canary{secrets.token_hex(16)}"
-    data = f"/tmp/{secrets.token_hex(8)}.csv"
     places = []
+    own = {}
     for number, host in enumerate(lab.hosts[:2], 1):
-        host.path(data).write_text("\n".join([f"{secret}-{host.name}"] * number))
+        path = own[f"hospital-{number}"] = f"/tmp/{secrets.token_hex(8)}.csv"
+        host.path(path).write_text("\n".join([f"{secret}-{host.name}"] * number))
         options = {"hosts": [host.name], "config_file": str(lab.config), "python": sys.executable}
         places.append(BackendChoice(Profile(f"hospital-{number}", "ssh", options)))
-    federated = FederatedSpec(named_clients([place.profile.name for place in places]), rounds=ROUNDS)
-    code = CELL.format(data=data, enough=served.enough, fails=fails)
+    federated = FederatedSpec(named_clients([*own], {"rows": own}), rounds=ROUNDS)
+    code = CELL.format(enough=served.enough, fails=fails)
     bundle = write_bundle(served.home.bundle("e1"), code)
-    spec = ExperimentSpec("exp", bundle, backends=tuple(places), trials=2, concurrency=2, federated=federated)
+    data = (DataSource("rows", DataKind.PATH),)
+    spec = ExperimentSpec(
+        "exp", bundle, backends=tuple(places), trials=2, concurrency=2, federated=federated, data=data
+    )
     served.store.add_experiment("e1", spec, time.time())
     served.begin()
     return Experiment(served.home, served.store, "e1", {}), secret

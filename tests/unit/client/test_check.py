@@ -9,10 +9,12 @@ from jupyter_autotrain import backends
 from jupyter_autotrain.client.check import check, preview
 from jupyter_autotrain.core.backend import Probe, Submission
 from jupyter_autotrain.core.capabilities import Capabilities
+from jupyter_autotrain.core.data import DataKind, DataSource
+from jupyter_autotrain.core.federated import FederatedSpec, named_clients
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+from jupyter_autotrain.errors import BackendError, BackendUnavailableError, DataError
 
 
 class SimulatedBackend:
@@ -115,6 +117,26 @@ def test_the_local_backend_shows_what_it_would_start(home):
     assert shown.argv
     assert shown == preview(spec, home)
     assert not home.root.exists()
+
+
+def test_a_federated_training_is_refused_where_one_client_lacks_its_own_data(home, tmp_path):
+    (tmp_path / "a.csv").touch()
+    data = {"rows": {"local-1": str(tmp_path / "a.csv"), "local-2": str(tmp_path / "b.csv")}}
+    source = DataSource("rows", DataKind.PATH)
+    spec = ExperimentSpec("a", Bundle(), federated=FederatedSpec(named_clients(["local"] * 2, data)), data=(source,))
+    with pytest.raises(DataError, match=r"data.rows.clients.local-2: .*b.csv is not there"):
+        check(spec, home)
+    (tmp_path / "b.csv").touch()
+    check(spec, home)
+    assert preview(spec, home).argv
+
+
+def test_a_federated_training_is_refused_where_one_of_its_places_cannot_be_used(home, monkeypatch):
+    able = {"here": SimulatedBackend(ABLE), "lab": SimulatedBackend(ABLE, reason="no cluster answers")}
+    monkeypatch.setattr(backends, "create", lambda profile, context: able[profile.name])
+    clients = named_clients(["here", "lab"])
+    with pytest.raises(BackendUnavailableError, match="no cluster answers"):
+        check(replace(BOTH, federated=FederatedSpec(clients)), home)
 
 
 BOTH = replace(GREEDY, backends=tuple(BackendChoice(Profile(name, "test")) for name in ("here", "lab")))

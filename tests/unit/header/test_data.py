@@ -43,7 +43,10 @@ def test_the_three_forms_become_sources(tmp_path: Path) -> None:
         ("'*.csv'", "data.a.send: '*.csv'; expected one file or folder; name the folder that holds them"),
         ("{path: mnt/x}", "data.a.path: 'mnt/x'; expected a path from the root or from ~"),
         ("{pth: /mnt/x}", "unknown key 'pth' in data.a; did you mean 'path'?"),
-        ("{path: /x, url: 'https://x.org/w'}", "expected exactly one of send, path, url, cvat and label_studio"),
+        (
+            "{path: /x, url: 'https://x.org/w'}",
+            "expected exactly one of send, path, url, clients, cvat and label_studio",
+        ),
         ("{url: 'https://x.org/w'}", "expected `sha256:` beside `url:`, so that all trials read the same"),
         ("{path: /x, sha256: " + SHA256 + "}", "expected `sha256:` only beside `url:`"),
         ("{url: 'https://x.org/w', sha256: 12}", "data.a.sha256: '12'; expected 64 hexadecimal digits"),
@@ -76,8 +79,8 @@ def test_help_and_completion_know_the_keys_of_an_entry() -> None:
     assert "data.NAME.sha256: " in text
     assert "pathlib.Path" in text
     cell = "%%autotrain\ndata:\n  w: {"
-    assert header.completions(cell, len(cell)).matches [:6] == (
-        "send: ", "path: ", "url: ", "sha256: ", "cvat: ", "label_studio: ",
+    assert header.completions(cell, len(cell)).matches[:7] == (
+        "send: ", "path: ", "clients: ", "url: ", "sha256: ", "cvat: ", "label_studio: ",
     )  # fmt: skip
 
 
