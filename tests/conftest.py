@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -45,14 +47,14 @@ ORDER = (
 
 
 class SharedScheduling(LoadScopeScheduling):
-    """Tests that share a server stay in one process: those of a laboratory, else those of a file.
+    """Tests that share a server stay in one process: those of a file; each process has laboratories of its own.
 
     Unit tests share nothing, so that fewer and larger parts do: each of their folders. Each notebook is one of its own.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         _, folder, inner, *_ = nodeid.split("/")
-        if folder in ("ssh", "slurm", "parallel"):  # each has what a machine has once
+        if folder == "parallel":  # its ranks, which take long to start, are started once
             return folder
         if folder == "unit":
             return f"{folder}/{inner}"
@@ -65,6 +67,17 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         if item.get_closest_marker(marker) and not os.environ.get(variable):
             reason = f"takes long: {variable}=1 runs it, as `make {target}` does"
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep what is made while tests are collected: looking through it for garbage takes a fifth of the time, each time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
