@@ -125,7 +125,10 @@ def test_what_does_not_fit_the_plan_is_refused_on_all_ranks(ranks, what, found, 
         assert action in text
 
 
-@pytest.mark.parametrize(("how", "text"), [("raises", "ValueError: bad batch"), ("killed", "ended with -9")])
+@pytest.mark.parametrize(
+    ("how", "text"),
+    [pytest.param("raises", "ValueError: bad batch", marks=pytest.mark.long), ("killed", "ended with -9")],
+)
 def test_a_rank_that_fails_ends_the_run_and_is_named(ranks, how, text):
     with pytest.raises(RankFailedError) as caught:
         ranks.run(2, loops.failing, rank=1, how=how)

@@ -18,8 +18,6 @@ DEFAULT = [
     ("bloom of 4 layers", "1F1B"),
     ("llama of 5 layers", "1F1B of 4"),
     ("bert of 4 layers", "interleaved, FSDP"),
-    ("vit of 4 layers", "1F1B, DDP"),
-    ("llama of 4 layers", "1F1B, tensor"),
     ("gpt2 of 4 layers", "GPipe, tensor and sequence, recomputed"),
 ]
 
@@ -84,7 +82,7 @@ MOVES = {
     "1F1B, FSDP": ("1F1B, FSDP", 4),
     "1F1B, tensor": ("1F1B, tensor", 4),
 }
-DEFAULT_MOVES = [("1F1B", "one process"), ("FSDP", "1F1B, FSDP"), ("1F1B, tensor", "FSDP"), ("tensor", "1F1B, tensor")]
+DEFAULT_MOVES = [("1F1B", "one process"), ("FSDP", "1F1B, FSDP"), ("tensor", "1F1B, tensor")]
 
 
 def moved(ranks, name, loop, folder):

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, note, settings
 
-MORE = int(os.environ.get("AUTOTRAIN_FUZZ_TIMES", "0"))  # so many times the examples of the suite
+MORE = int(os.environ.get("AUTOTRAIN_FUZZ_TIMES", "0"))  # so many times 20 examples
 EXAMPLES = settings(
-    max_examples=20 * max(MORE, 1),
+    max_examples=20 * MORE or 10,
     derandomize=not MORE,
     deadline=None,
     database=None,

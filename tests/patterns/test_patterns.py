@@ -2,7 +2,7 @@
 
 A file holds notebooks in percent format, the last cell being the one that trains, each under a line such as
 `=== what it is about | equal`. Other outcomes are `refused: names`, `told: names` (where it is not equal, these names
-are told), and `safe: names` (any of the three).
+are told), and `safe: names` (any of the three). By default the first ones of each outcome in a file are tried.
 """
 
 import re
@@ -13,14 +13,18 @@ import pytest
 from tests.patterns.notebooks import patterns
 
 FEWEST = 60
+BY_DEFAULT = 3
 SETTLES = re.compile(r"`(setup: \[[\d, ]+\]|ship: \[[^\]]+\])`")
 
 
 def notebooks():
+    alike = Counter()
     for pattern in patterns():
         how, _, names = pattern.outcome.partition(":")
         wanted = [name.strip() for name in names.split(",") if name.strip()]
-        yield pytest.param(pattern.cells, how, wanted, id=f"{pattern.file}: {pattern.about}")
+        alike[pattern.file, how] += 1
+        marks = [pytest.mark.long] if alike[pattern.file, how] > BY_DEFAULT else []
+        yield pytest.param(pattern.cells, how, wanted, id=f"{pattern.file}: {pattern.about}", marks=marks)
 
 
 @pytest.mark.parametrize(("cells", "how", "names"), [*notebooks()])
