@@ -14,7 +14,7 @@ from jupyter_autotrain.client import data_files, manager_client
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.fetching.fetched import fetch_all
 from jupyter_autotrain.client.orphans import draft
-from jupyter_autotrain.client.tracking import following
+from jupyter_autotrain.client.tracking import mirror
 from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.clock import BootTime
 from jupyter_autotrain.core.home import Home
@@ -56,7 +56,7 @@ def send(
         MissingExtraError: The library of a server that `spec.track` names is not installed.
         DataError: A file of `spec.data` is not there, or cannot be read or fetched.
     """
-    following.check(spec.track)
+    mirror.check(spec.track)
     values = manager_client.secret_values(spec, secrets)
     spec, manifests = data_files.read(home, fetch_all(home, spec, secrets), folder, progress)
     store = Store.open(home)
@@ -76,7 +76,7 @@ def send(
     with suppress(KeyboardInterrupt):  # it is stored, and the manager reads the store
         manager_client.notify(home)
     experiment = Experiment(home, store, experiment_id, secrets)
-    following.start(experiment, secrets)
+    mirror.start(experiment, secrets)
     return experiment
 
 

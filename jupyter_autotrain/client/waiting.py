@@ -24,9 +24,6 @@ class Patience:
 
     Attributes:
         left_s: What is left of it.
-
-    Args:
-        most_s: All of it.
     """
 
     def __init__(self, most_s: float = CELL_S) -> None:

@@ -18,8 +18,8 @@ from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.core.tuner import EarlyStop, EarlyStopOptions, Tuner
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.tuners import enumeration, samplers, stopping
-from jupyter_autotrain.tuners.extrapolation import CurveStop
 from jupyter_autotrain.tuners.population import PopulationTuner
+from jupyter_autotrain.tuners.stopping import CurveStop
 
 __all__ = ["check", "create", "create_early_stop", "names", "prepared"]
 

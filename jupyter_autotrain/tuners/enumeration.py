@@ -11,11 +11,7 @@ from jupyter_autotrain.core.tuner import Observation
 
 
 class UntriedPoints:
-    """The points of a space's grid that no trial was given yet.
-
-    Args:
-        space: The space.
-    """
+    """The points of a space's grid that no trial was given yet."""
 
     def __init__(self, space: SearchSpace) -> None:
         self._space = space

@@ -81,9 +81,6 @@ class _Member:
 class PopulationTuner:
     """The search; trial `number` is member `(number - 1) % population_size` of its generation.
 
-    Args:
-        spec: The experiment.
-
     Raises:
         AutotrainError: An option is wrong, or there is no objective to compare members by.
     """

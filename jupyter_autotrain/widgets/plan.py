@@ -65,12 +65,7 @@ class Previewable(Protocol):
 
 
 class LatestOnly:
-    """Runs requests one by one on a thread; of those that wait only the newest is run, the others are dropped.
-
-    Args:
-        work: Runs one request.
-        name: The name of the thread.
-    """
+    """Runs requests one by one on a thread; of those that wait only the newest is run, the others are dropped."""
 
     def __init__(self, work: Callable[[Mapping[str, Any]], None], name: str) -> None:
         self._work = work
@@ -99,11 +94,7 @@ class LatestOnly:
 
 
 class PlanView(anywidget.AnyWidget):
-    """Shows a plan; its sliders plan again with the instant search.
-
-    Args:
-        plan: The plan.
-    """
+    """Shows a plan; its sliders plan again with the instant search."""
 
     _esm = _STATIC / "plan.js"
     _css = _STATIC / "plan.css"

@@ -58,10 +58,6 @@ class DataCache:
 
         Returns False when the entry is not there, or was damaged and is removed.
 
-        Args:
-            digest: The entry.
-            directory: The trial directory.
-
         Raises:
             DataError: It was written to, and another trial that runs uses it.
         """

@@ -17,11 +17,7 @@ _TOP_LEVEL_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, without the cost of
 
 
 class CellRunner:
-    """One execution of a cell.
-
-    Args:
-        context: The trial.
-    """
+    """One execution of a cell."""
 
     def __init__(self, context: api.TrialContext) -> None:
         self.context = context

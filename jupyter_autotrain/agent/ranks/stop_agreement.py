@@ -54,11 +54,7 @@ class AnswerBoard:
 
 
 class FileBoard(AnswerBoard):
-    """Answers in a file that all ranks of a node see.
-
-    Args:
-        path: The file.
-    """
+    """Answers in a file that all ranks of a node see."""
 
     def __init__(self, path: str) -> None:
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -77,11 +73,7 @@ class FileBoard(AnswerBoard):
 
 
 class StoreBoard(AnswerBoard):
-    """Answers in the store of PyTorch's process group.
-
-    Args:
-        store: The store.
-    """
+    """Answers in the store of PyTorch's process group."""
 
     def __init__(self, store: object) -> None:
         self._store = store

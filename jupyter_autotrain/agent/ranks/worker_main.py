@@ -59,11 +59,7 @@ def main(directory: str, channel: int) -> None:
 
 
 class Breakpoint:
-    """The `breakpoint()` of a rank: it stops until the user opens the rank; in its child processes what it did.
-
-    Args:
-        context: The trial.
-    """
+    """The `breakpoint()` of a rank: it stops until the user opens the rank; in its child processes what it did."""
 
     def __init__(self, context: api.TrialContext) -> None:
         self._context = context

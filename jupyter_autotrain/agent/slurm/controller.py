@@ -12,11 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from jupyter_autotrain.agent.errors import BackendError
-from jupyter_autotrain.agent.slurm import batch, cancelling, job_queue, leftovers, pilots, pooled_trials, resolution
+from jupyter_autotrain.agent.slurm import batch, cancelling, job_queue, leftovers, pilots, resolution
 from jupyter_autotrain.agent.slurm.batch import BatchFolder, Entry, Task
 from jupyter_autotrain.agent.slurm.job_queue import JobQueue
+from jupyter_autotrain.agent.slurm.pilots import Pilot, Pools
+from jupyter_autotrain.agent.slurm.resolution import Resolution, preparing
 from jupyter_autotrain.agent.trial import status as statuses
-from jupyter_autotrain.agent.trial.status import UnknownError
+from jupyter_autotrain.agent.trial import trial_lock
+from jupyter_autotrain.agent.trial.status import Status, UnknownError
 
 _NOT_SUBMITTED = "its submission waits: Slurm's controller does not answer ({}); it is tried again"
 
@@ -41,7 +44,7 @@ class SlurmController:
         self._queue = queue or JobQueue(run)
         self._resolution = resolution.Resolution(root, settle_s)
         self._pools = pilots.Pools(root, self._run, self._queue)
-        self._pooled = pooled_trials.PooledTrials(root, self._pools, self._queue, self._resolution)
+        self._pooled = PooledTrials(root, self._pools, self._queue, self._resolution)
         self._handlers: dict[str, Callable[[Mapping[str, Any]], object]] = {
             "submit": lambda request: self.submit(request["tasks"], request["script"], request["python"]),
             "poll": lambda request: self._poll_all(list(map(self._directory, request["directories"]))),
@@ -221,3 +224,68 @@ class SlurmController:
         """End a trial; see `cancelling.cancel`."""
         receipt = cancelling.cancel(self._run, self._queue, self._pools, self._root, directory, grace_s)
         return receipt.to_json()
+
+
+# Trials that pilot jobs run. One waits, or a pilot has it, or it has ended by itself. One that a pilot took and did
+# not begin waits again when Slurm has ended that pilot: its secrets are still there, and it has no status, so no code
+# of it has run.
+
+
+_AGAIN = "waits for another pilot job: the one that took it was ended before it could begin"
+
+
+class PooledTrials:
+    """The states of the trials of pools.
+
+    Args:
+        root: The folder of everything of ours.
+        pools: The pools there.
+        queue: Lists jobs.
+        resolution: Brings a status file and Slurm's word together.
+    """
+
+    def __init__(self, root: Path, pools: Pools, queue: JobQueue, resolution: Resolution) -> None:
+        self._root = root
+        self._pools = pools
+        self._queue = queue
+        self._resolution = resolution
+
+    def resolve(self, directory: Path, status: Status | None, entry: Entry) -> Status | str:
+        """Return the status of a trial, or a text: the reason why it is not known.
+
+        Raises:
+            SlurmDownError: Slurm does not answer.
+        """
+        if self._pools.is_waiting(entry):
+            return self._of_waiting(directory, entry)
+        pilot = self._pools.pilot_of(entry)
+        if pilot is None:
+            status = statuses.read(directory)  # an older one may be from before its end
+            if status is not None and statuses.is_final(status):
+                return self._resolution.explain(directory, status, None)
+        job = None if pilot is None else self._queue.find(pilot.job)
+        if job is not None and not job.has_ended:
+            return self._resolution.resolve(directory, entry, status, job)
+        if status is None and self._begins_again(directory, entry, pilot):
+            return preparing(_AGAIN)
+        return self._resolution.resolve(directory, entry, status, job)
+
+    def _of_waiting(self, directory: Path, entry: Entry) -> Status | str:
+        pool = str(entry["pool"])
+        failed = self._pools.failed(pool)
+        if failed is None or not self._pools.withdraw(entry):
+            return preparing(self._pools.reason(pool))
+        job = self._queue.find(failed.job)
+        return self._resolution.end(directory, entry, job, failed.last_output())
+
+    def _begins_again(self, directory: Path, entry: Entry, pilot: Pilot | None) -> bool:
+        """Put a trial back that has not begun, and cannot begin any more where it is; return whether that was so."""
+        if not self._resolution.has_settled(directory):
+            return False
+        if trial_lock.is_held(str(directory)) or (pilot is not None and trial_lock.is_held(str(pilot.path))):
+            return False
+        folder = BatchFolder(self._root, str(entry["batch"]))
+        if not folder.has_secrets(int(entry["index"])):
+            return False
+        self._pools.put_back(entry, pilot)
+        return True

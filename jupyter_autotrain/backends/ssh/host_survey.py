@@ -118,11 +118,7 @@ def _unused_on(link: HostLink) -> Iterator[tuple[str, str]]:
 
 
 class HostSurvey:
-    """The questions to the hosts of a profile.
-
-    Args:
-        links: The hosts.
-    """
+    """The questions to the hosts of a profile."""
 
     def __init__(self, links: Mapping[str, HostLink]) -> None:
         self._links = links

@@ -112,9 +112,6 @@ def explain(address: HostAddress, said: str) -> BackendUnavailableError:
 class OpenSshTransport:
     """A connection to one host.
 
-    Args:
-        address: The host.
-
     Raises:
         BackendUnavailableError: There is no `ssh`, or the host cannot be reached, is not trusted, or does not let
             the user in.

@@ -26,9 +26,6 @@ _SILENCE = logging.NullHandler()  # adding it again changes nothing
 class ParamikoTransport:
     """A connection to one host.
 
-    Args:
-        address: The host.
-
     Raises:
         BackendUnavailableError: It cannot be reached, is not trusted, or does not let the user in.
     """

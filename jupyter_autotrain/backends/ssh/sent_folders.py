@@ -32,11 +32,7 @@ class _Link(Protocol):
 
 
 class SentFolders:
-    """The folders sent over one link; thread-safe. Room is made for each below the profile's `cache_limit`.
-
-    Args:
-        link: The link.
-    """
+    """The folders sent over one link; thread-safe. Room is made for each below the profile's `cache_limit`."""
 
     def __init__(self, link: _Link) -> None:
         self._link = link

@@ -70,9 +70,6 @@ def _in_namespace(
 class _AtImport:
     """The effect of the statements of a file, or of a class, on its names while they run.
 
-    Args:
-        body: The statements.
-
     Attributes:
         functions: The functions among them.
     """

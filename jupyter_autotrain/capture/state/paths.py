@@ -17,10 +17,6 @@ def path_of(expression: ast.expr, aliases: Mapping[str, str]) -> str:
     """Return the full name of an expression; "" for one that does not begin with an imported name.
 
     Calls and items in it are kept: `logging.getLogger().setLevel`, `conf.TABLE['lr']`.
-
-    Args:
-        expression: The expression.
-        aliases: The full name of each imported name.
     """
     if isinstance(expression, ast.Name):
         return aliases.get(expression.id, "")

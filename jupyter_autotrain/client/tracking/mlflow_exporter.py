@@ -24,11 +24,7 @@ _STATES: Final = {"SUCCEEDED": "FINISHED", "EARLY_STOPPED": "FINISHED", "CANCELL
 
 
 class MlflowExporter(Exporter):
-    """A tracking server of MLflow.
-
-    Args:
-        client: The client of the server.
-    """
+    """A tracking server of MLflow."""
 
     def __init__(self, client: MlflowClient) -> None:
         self._client = client

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from jupyter_autotrain.client.results.groups import group, spread
+from jupyter_autotrain.client.results.frames import group, spread
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.store import Store

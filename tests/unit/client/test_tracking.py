@@ -8,8 +8,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.tracking import exporter as exporters
-from jupyter_autotrain.client.tracking.following import follow
-from jupyter_autotrain.client.tracking.mirror import Mirror
+from jupyter_autotrain.client.tracking.mirror import Mirror, follow
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec

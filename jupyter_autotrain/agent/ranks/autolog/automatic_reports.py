@@ -20,9 +20,6 @@ class AutomaticReports:
     """The reports of libraries, in the process of the trial's first rank.
 
     A metric that the cell reports itself is left to it.
-
-    Args:
-        context: The trial.
     """
 
     def __init__(self, context: api.TrialContext) -> None:

@@ -77,12 +77,7 @@ class CodeFile:
 
 
 def volume(name: str, config_maps: Mapping[str, str]) -> JsonObject:
-    """Return one volume that shows several ConfigMaps of one file each.
-
-    Args:
-        name: Of the volume.
-        config_maps: The ConfigMap of each file.
-    """
+    """Return one volume that shows several ConfigMaps of one file each."""
     sources: list[JsonValue] = []
     for file, config_map in config_maps.items():
         sources.append({"configMap": {"name": config_map, "items": [{"key": file, "path": file}]}})

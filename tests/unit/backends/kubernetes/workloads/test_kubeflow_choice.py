@@ -9,9 +9,9 @@ import pytest
 
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.backends.kubernetes.access.served import TrialNeeds
+from jupyter_autotrain.backends.kubernetes.kubeflow_backend import choose
 from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType, Workload
 from jupyter_autotrain.backends.kubernetes.options.kubeflow_options import KubeflowOptions
-from jupyter_autotrain.backends.kubernetes.workloads.kubeflow_choice import choose
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import CLUSTER_RUNTIMES, RUNTIMES
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload
 from jupyter_autotrain.errors import BackendError

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.kubeflow_backend import of_kind
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
-from jupyter_autotrain.backends.kubernetes.workloads.kubeflow_choice import of_kind
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
     MPIJobWorkload,
     PyTorchJobWorkload,
