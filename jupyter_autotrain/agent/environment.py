@@ -85,10 +85,11 @@ def of_manager(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _listed(environ: Mapping[str, str], patterns: Collection[str]) -> list[str]:
     exact = frozenset(patterns)
-    loose = [pattern for pattern in patterns if "*" in pattern]
+    begins = tuple(pattern[:-1] for pattern in patterns if pattern.find("*") == len(pattern) - 1)
+    loose = [pattern for pattern in patterns if "*" in pattern[:-1]]
 
     def is_listed(name: str) -> bool:
-        return name in exact or any(_matches(name, pattern) for pattern in loose)
+        return name in exact or name.startswith(begins) or any(_matches(name, pattern) for pattern in loose)
 
     return sorted(filter(is_listed, environ))
 

@@ -92,7 +92,11 @@ def options_model(type_name: str) -> type[BaseModel]:
     Raises:
         BackendError: When the type is not known or cannot be loaded.
     """
-    entry = _entries(OPTIONS_GROUP).get(type_name)
+    return _options_model(type_name, _entries(OPTIONS_GROUP))
+
+
+def _options_model(type_name: str, entries: Mapping[str, EntryPoint]) -> type[BaseModel]:
+    entry = entries.get(type_name)
     try:
         model: type[BaseModel] = entry.load() if entry else _load(type_name).options_model()
     except BackendError:
@@ -108,9 +112,10 @@ def options_models() -> dict[str, type[BaseModel]]:
     `create` says why one of those cannot be loaded.
     """
     found = {}
+    entries = _entries(OPTIONS_GROUP)  # once: each look asks whether folders have changed
     for name in type_names():
         with suppress(BackendError):
-            found[name] = options_model(name)
+            found[name] = _options_model(name, entries)
     return found
 
 

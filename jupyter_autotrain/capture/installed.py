@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 _NEVER = frozenset({"__main__", "jupyter_autotrain"})
-_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+_SITE, _DIST = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
 
 
 @cache
@@ -25,7 +25,7 @@ def module_folders() -> tuple[Path, ...]:
 def file_of(name: str) -> Path | None:
     """Return the Python file of a loaded module of the user's; None for a module that an installation brings."""
     file = getattr(sys.modules.get(name), "__file__", None)
-    if not isinstance(file, str) or any(part in file for part in _INSTALLED):  # the most frequent case
+    if not isinstance(file, str) or _SITE in file or _DIST in file:  # the most frequent case
         return None
     package = name.partition(".")[0]
     if not file.endswith(".py") or package in sys.stdlib_module_names or package in _NEVER:
