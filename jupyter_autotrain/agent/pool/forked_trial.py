@@ -17,6 +17,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from jupyter_autotrain.agent import fields, system, wire
 from jupyter_autotrain.agent.pool import preloading
@@ -24,6 +25,7 @@ from jupyter_autotrain.agent.pool.preloading import Preloaded
 from jupyter_autotrain.agent.program_path import program_path
 from jupyter_autotrain.agent.ranks import library_hooks, worker_main
 from jupyter_autotrain.agent.supervisor import supervisor, supervisor_main
+from jupyter_autotrain.agent.supervisor.worker_process import execute
 from jupyter_autotrain.agent.trial import trial_file, trial_lock
 from jupyter_autotrain.agent.trial.trial_file import TrialFile
 
@@ -45,10 +47,15 @@ class ForkedTrials:
         self._preloaded = preloaded
         self._blas = preloading.loaded() if preloaded.names else []
 
-    def run(self, connection: socket.socket) -> None:
+    def run(self, connection: socket.socket, is_current: int) -> None:
         """Be the supervisor of the trial that is asked for: `{"directory", "secrets"}`; tell when it has begun.
 
         The process that was forked never sees the request, and so no secret.
+
+        Args:
+            connection: To who asks.
+            is_current: A pipe, from which a byte comes where no file has changed since it was imported; else the
+                worker starts its interpreter.
         """
         request = _receive(connection)
         directory = str(request["directory"])
@@ -60,7 +67,7 @@ class ForkedTrials:
             return
         secrets = {name: str(value) for name, value in fields.mapping(request.get("secrets")).items()}
         trial = trial_file.read(".")
-        become = None if self._hides_code(trial) else self._become_worker
+        become = None if self._hides_code(trial) else partial(self._become_worker, is_current)
         ready = os.dup(connection.fileno())
         connection.close()
         supervisor_main.supervise(trial, {**os.environ, **secrets}, lock, ready, become)
@@ -72,8 +79,10 @@ class ForkedTrials:
             return bool(self._preloaded.names) and not own.isdisjoint(sys.modules)
         return False
 
-    def _become_worker(self, argv: Sequence[str], env: Mapping[str, str]) -> None:
+    def _become_worker(self, is_current: int, argv: Sequence[str], env: Mapping[str, str]) -> None:
         """Be a worker as if its interpreter had been started by `argv`, and end as that would."""
+        if not os.read(is_current, 1):
+            execute(argv, env)
         coerced = {name: os.environ[name] for name in _SET_BY_PYTHON if name in os.environ}
         os.environ.clear()
         os.environ.update({**coerced, **self._preloaded.variables_with(env)})

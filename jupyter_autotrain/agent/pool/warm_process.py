@@ -100,33 +100,42 @@ class WarmProcess:
 
     def _is_fit(self) -> bool:
         """Tell whether a trial may be forked; where not, it is asked for again, of the process that comes next."""
-        if process_identity.has_threads() or import_process.has_cuda() or not self._loaded_files.are_current():
+        if process_identity.has_threads() or import_process.has_cuda():
             self._is_outdated = True
         return not self._is_outdated
 
     def _take(self) -> bool:
-        """Begin a trial; return False when none waits."""
+        """Begin a trial; return False when none waits.
+
+        A look at the files of PyTorch takes 5 ms, in which its supervisor comes up: the worker is told of it.
+        """
         try:
             connection, _ = self._listener.accept()
+            reader, writer = os.pipe()
         except OSError:  # none waits, or it has no more descriptors for now
             return False
         with connection:
             pid = os.fork()
             if pid == 0:
-                self._become_trial(connection)
+                os.close(writer)
+                self._become_trial(connection, reader)
+        self._is_outdated = not self._loaded_files.are_current()
+        os.write(writer, b"" if self._is_outdated else b"1")
+        os.close(writer)
+        os.close(reader)  # only now: a pipe that nobody reads would end this process
         self._running.add(pid)
         self._begun += 1
         self._used_s = time.monotonic()
         os.utime(self._lock)
         return True
 
-    def _become_trial(self, connection: socket.socket) -> NoReturn:
+    def _become_trial(self, connection: socket.socket, is_current: int) -> NoReturn:
         try:
             streams.reset_signals()
             signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # whoever asked for the trial may be killed meanwhile
             os.close(self._lock)
             self._listener.close()
-            self._forked.run(connection)
+            self._forked.run(connection, is_current)
         except BaseException:  # noqa: BLE001 - whatever it is, this process must not go on as a second warm one
             traceback.print_exc()
         finally:
