@@ -9,7 +9,8 @@ from functools import cache
 from pathlib import Path
 
 _NEVER = frozenset({"__main__", "jupyter_autotrain"})
-_SITE, _DIST = f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}"
+_SITE = f"{os.sep}site-packages{os.sep}"
+_DIST = f"{os.sep}dist-packages{os.sep}"
 
 
 @cache
