@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from jupyter_autotrain.capture import script
-from jupyter_autotrain.capture.definitions import as_data, imports, sources
+from jupyter_autotrain.capture.definitions import imports, sources
 from jupyter_autotrain.capture.differences import Difference, not_carried
 from jupyter_autotrain.capture.items import EARLIEST, Item, bound_item, in_order, source_item
 from jupyter_autotrain.capture.looking import refused_by_name
@@ -124,7 +124,7 @@ class Slice:
             self.values.pickles.pop(name, None)
             self.differences.append(difference)
         self._leave_rebound()
-        as_data.mark_rebound(self.items, self.history)
+        sources.mark_rebound(self.items, self.history)
         self.differences += self._emptied()
         if not (self.absent.missing or self.values.refused or self.values.too_big):
             self.values.write()
@@ -168,7 +168,7 @@ class Slice:
     def _use(self, names: Names, user: str) -> None:
         self.absent.use(names)
         self.differences += self.texts.use(names, self.history.label_of(user))
-        self.values.refused.update(as_data.waiting_for_input(names.called, self.namespace))
+        self.values.refused.update(sources.waiting_for_input(names.called, self.namespace))
         self.provided.check_called(names.called)
         for name in sorted(names.needed | names.hints):
             if name in self.items or name in self._todo:
@@ -273,9 +273,9 @@ class Slice:
     def _plain(self, name: str, stale: str = "") -> Item:
         binding = self.history.last(name)
         value = self.namespace.get(name)
-        if why := as_data.kernel_only(name, value, is_bound=name in self.namespace):
+        if why := sources.kernel_only(name, value, is_bound=name in self.namespace):
             self.values.refused[name] = why
-        stale = stale or as_data.stale(value, binding, self.history)
+        stale = stale or sources.stale(value, binding, self.history)
         return bound_item(name, "data", binding, stale=stale)
 
     def _in_script(self, value: object) -> str | None:

@@ -17,7 +17,7 @@ from jupyter_autotrain.server.problems import not_found
 from jupyter_autotrain.store import Store
 from jupyter_autotrain.views.json_objects import more_values, trial_json
 from jupyter_autotrain.views.series import curves_json
-from jupyter_autotrain.views.usage import usage_json
+from jupyter_autotrain.views.trial_plots import usage_json
 
 _RESOURCE: Final = "autotrain.experiments"
 _MOST_PICTURES: Final = 500

@@ -7,7 +7,7 @@ import socket
 
 import pytest
 
-from jupyter_autotrain.agent.launchers.torchrun import TorchrunLauncher
+from jupyter_autotrain.agent.launchers.launchers import TorchrunLauncher
 from jupyter_autotrain.agent.nodes import first_node
 from jupyter_autotrain.agent.nodes.first_node import FirstNode
 from jupyter_autotrain.agent.nodes.part import OtherNode

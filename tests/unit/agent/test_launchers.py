@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent.launchers import launcher_of, launchers, mpi
-from jupyter_autotrain.agent.launchers.torchrun import TorchrunLauncher
+from jupyter_autotrain.agent.launchers.launchers import TorchrunLauncher
 from jupyter_autotrain.agent.trial import rank_layout
 from jupyter_autotrain.core.spec import LAUNCHERS
 

@@ -8,7 +8,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.records import TrialRecord
-from jupyter_autotrain.views.usage import usage_json
+from jupyter_autotrain.views.trial_plots import usage_json
 
 
 def write(home: Home, attempt: int, text: str) -> None:

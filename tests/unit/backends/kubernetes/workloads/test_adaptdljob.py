@@ -3,7 +3,7 @@
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
-from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
+from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptDLJob
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubernetes.goldens import check_golden
 from tests.unit.backends.kubernetes.pods import ended_container, pod, unschedulable, waiting_container

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptDLJob
+from jupyter_autotrain.backends.kubernetes.framework_backend import Framework
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
-from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
-from jupyter_autotrain.backends.kubernetes.workloads.framework import Framework
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import MPIJobWorkload, PyTorchJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.trainjob import TrainJobWorkload

@@ -8,14 +8,14 @@ import re
 import pytest
 
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes import framework_backend
 from jupyter_autotrain.backends.kubernetes.objects.workload import OFFSET_VARIABLE
-from jupyter_autotrain.backends.kubernetes.workloads import framework
 from jupyter_autotrain.errors import BackendError
 from tests.unit.backends.kubernetes.goldens import check_golden
 from tests.unit.backends.kubernetes.pods import ended_container, pod, waiting_container
 from tests.unit.backends.kubernetes.requests import OPTIONS, request
 
-WORKLOAD = framework.Framework()
+WORKLOAD = framework_backend.Framework()
 NAME = WORKLOAD.object_name("ab12-3-1", "home")
 ROLES = [
     {"name": "chief", "task_number": 1, "min_succeeded_tasks": 1},
@@ -138,4 +138,4 @@ def test_the_tasks_of_a_large_framework_are_unpacked():
     packed = base64.b64encode(gzip.compress(json.dumps(roles).encode())).decode()
     plain = {"status": {"attemptStatus": {"taskRoleStatuses": roles}}}
     large = {"status": {"attemptStatus": {"taskRoleStatuses": None, "taskRoleStatusesCompressed": packed}}}
-    assert framework.task_statuses(plain) == framework.task_statuses(large) == roles
+    assert framework_backend.task_statuses(plain) == framework_backend.task_statuses(large) == roles

@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptDLJob
+from jupyter_autotrain.backends.kubernetes.framework_backend import Framework
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
 from jupyter_autotrain.backends.kubernetes.storage import volume_storage
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads import plain_job
-from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
-from jupyter_autotrain.backends.kubernetes.workloads.framework import Framework
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
     MPIJobWorkload,

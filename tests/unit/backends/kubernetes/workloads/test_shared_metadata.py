@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.backends.kubernetes.adaptdl_backend import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.objects import naming
 from jupyter_autotrain.backends.kubernetes.objects.fields import part, text
 from jupyter_autotrain.backends.kubernetes.objects.workload import Workload
@@ -15,7 +16,6 @@ from jupyter_autotrain.backends.kubernetes.session import Session
 from jupyter_autotrain.backends.kubernetes.storage.code_objects import CodeFile
 from jupyter_autotrain.backends.kubernetes.trial_program import TrialProgram
 from jupyter_autotrain.backends.kubernetes.workloads import plain_job
-from jupyter_autotrain.backends.kubernetes.workloads.adaptdljob import AdaptDLJob
 from jupyter_autotrain.backends.kubernetes.workloads.plain_job import JobWorkload, PooledJobWorkload
 from jupyter_autotrain.backends.kubernetes.workloads.training_operator import mpijob_v1
 from jupyter_autotrain.core.backend import BackendContext
