@@ -12,7 +12,7 @@ from jupyter_autotrain.agent.environments.python_environment import EnvironmentK
 from jupyter_autotrain.backends import python_packages
 from jupyter_autotrain.core.backend import Backend
 from jupyter_autotrain.core.data import DataKind, DataSource
-from jupyter_autotrain.core.spec import ExperimentSpec
+from jupyter_autotrain.core.spec import STANDARD, ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, DataError
 
 _SHOWN = 3
@@ -67,6 +67,8 @@ def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
     can = backend.capabilities
     needs = spec.resources
     rows = (
+        (spec.mode == STANDARD, can.follows_files, "a session (it follows only what trials print)"),
+        (spec.federated is not None, can.keeps_output, "mode: federated (what a client prints leaves this place)"),
         (bool(spec.secrets), can.secrets, "secrets (it has no safe way to pass them on)"),
         (bool(spec.returns), can.artifacts, "returns (it brings no files back)"),
         (needs.gpus > 0, can.gpu_slots, "resources.gpus (it gives out no GPUs)"),

@@ -22,6 +22,8 @@ class Capabilities:
         secrets: Passes secrets to a trial without storing them.
         shares_home: Trials run in the home's own trial directories, so their files need not be copied.
         queues: Queues trials by itself: the manager submits all at once and chooses no nodes.
+        follows_files: Reads any file of a running trial as it grows, as a session needs; else its streams alone.
+        keeps_output: Leaves at its place what a trial prints until it is asked for, as a federated training needs.
         pushes: Tells when there is something new of a job (`PushingBackend`), so that polling is only a safeguard.
     """
 
@@ -35,6 +37,8 @@ class Capabilities:
     secrets: bool = False
     shares_home: bool = False
     queues: bool = False
+    follows_files: bool = True
+    keeps_output: bool = True
     pushes: bool = False
 
 

@@ -16,6 +16,7 @@ from jupyter_autotrain.backends.kubernetes import leftovers, submitting
 from jupyter_autotrain.backends.kubernetes.access import credentials
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.following.cancelling import Canceller
+from jupyter_autotrain.backends.kubernetes.following.file_following import FileFollowers
 from jupyter_autotrain.backends.kubernetes.following.job_tracking import known_status, status_of
 from jupyter_autotrain.backends.kubernetes.following.pod_directory import PodDirectory
 from jupyter_autotrain.backends.kubernetes.following.tracked_job import TrackedJob
@@ -67,13 +68,13 @@ class KubernetesBackend(TrialDirectories):
         self.name = profile.name
         self.capabilities = Capabilities(
             multi_node=True, multi_worker=True, gpu_slots=True, limits_memory=True, limits_cpu=True, secrets=True,
-            queues=True, pushes=True,
+            queues=True, pushes=True, keeps_output=False,
         )  # fmt: skip
         self._profile = profile
         self._context = context
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._session = Session(profile.options, context, lambda job_id: self._on_news([job_id]), load)
-        self._ended: dict[str, TrackedJob] = {}
+        self._followers = FileFollowers()
 
     @staticmethod
     def options_model() -> type[BaseModel]:
@@ -206,8 +207,15 @@ class KubernetesBackend(TrialDirectories):
             return known_status(self._untracked(ref), ref, error.found.rstrip("."))
 
     def read(self, cursors: Sequence[Cursor]) -> list[Chunk]:
-        """Return what has come of the streams."""
-        return [read_stream(self._tracked(cursor.ref).collected, cursor) for cursor in cursors]
+        """Return what has come of the streams; a file in a folder of the trial is followed in its pod."""
+        return list(map(self._read, cursors))
+
+    def _read(self, cursor: Cursor) -> Chunk:
+        job = self._tracked(cursor.ref)
+        if "/" not in cursor.stream:
+            return read_stream(job.collected, cursor)
+        at = None if job.final is not None else PodDirectory(self._session.tracker, job).running_at()
+        return Chunk(cursor, b"" if at is None else self._followers.read(self._session.api, at, cursor))
 
     def directory_of(self, ref: JobRef) -> PodDirectory:
         """Return the directory of a trial: in its pods, or collected from them."""
@@ -225,4 +233,5 @@ class KubernetesBackend(TrialDirectories):
 
     def close(self) -> None:
         """Give up the connections; trials go on."""
+        self._followers.close()
         self._session.close()

@@ -71,7 +71,7 @@ class ServiceBackend(TrialDirectories, ABC):
         self._profile = profile
         self._context = context
         self._service = self._reusing(self.connect(profile.options))
-        self.capabilities = replace(self._service.capabilities, pushes=True)
+        self.capabilities = replace(self._service.capabilities, pushes=True, follows_files=False, keeps_output=False)
         self._packer = Packer(context, self._service.node_variables, lingers=not self._service.keeps_whole_log)
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._follower = JobFollower(self._service, lambda job_id: self._on_news([job_id]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
@@ -101,6 +101,22 @@ async def run(api: KubernetesApi, at: PodAddress, command: Sequence[str], stdin:
         while (piece := await streams.next()) is not None:
             printed[piece[0]] += piece[1]
     return ExecResult(bytes(printed[_STDOUT]), bytes(printed[_STDERR]), _exit_code(bytes(printed[_ERROR]), at))
+
+
+async def follow(
+    api: KubernetesApi, at: PodAddress, command: Sequence[str], on_output: Callable[[bytes], object]
+) -> None:
+    """Run a command in a container, and pass on what it prints as it comes; its standard input ends with this call.
+
+    Raises:
+        ApiRefusedError: The cluster refuses.
+        BackendUnavailableError: The connection does not come about, or is cut off.
+    """
+    async with _opened(api, at, command, has_input=True) as socket:
+        streams = _Streams(socket)
+        while (piece := await streams.next()) is not None:
+            if piece[0] == _STDOUT:
+                on_output(piece[1])
 
 
 class ExecChannel:

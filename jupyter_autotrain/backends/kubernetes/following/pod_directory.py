@@ -49,7 +49,7 @@ class PodDirectory:
         return listing_below(self._all_sizes(), path, self._job.ref.job_id)
 
     def _all_sizes(self) -> dict[str, int]:
-        at = self._running()
+        at = self.running_at()
         if self._job.final is None and at is not None:
             return self._api.loop.call(exec_command.sizes(self._api, at))
         missing = {path: size for path, _, size in self._job.collected.nodes[0].missing()}
@@ -57,8 +57,8 @@ class PodDirectory:
             return missing
         return {**missing, **sizes(self._collected, ".")}
 
-    def _running(self) -> PodAddress | None:
-        """Return the pod of the first node, while it runs."""
+    def running_at(self) -> PodAddress | None:
+        """Return the pod of the first node; None where it does not run, or is not known yet."""
         job = self._job
         for pod in self._tracker.view.running_pods(job):
             follower = self._tracker.follower_of(job, pod)
@@ -72,7 +72,7 @@ class PodDirectory:
         Raises:
             BackendError: It was not collected.
         """
-        at = self._running() if self._job.final is None else None
+        at = self.running_at() if self._job.final is None else None
         if at is not None:
             write_pieces(part, size_bytes, lambda offset: self._piece(at, path, offset, size_bytes))
             return
