@@ -47,7 +47,7 @@ def send(
         write_bundle: Makes the folder it is given, writes the code into it, synced, and returns its description.
         secrets: Where the values of `spec.secrets` are looked up, such as the variables of the process.
         folder: The folder that paths of `spec.data` are relative to.
-        progress: Shows how much of them has been read.
+        progress: Shows how much of them has been fetched and read.
 
     Raises:
         StoreError: It could not be stored.
@@ -58,7 +58,7 @@ def send(
     """
     mirror.check(spec.track)
     values = manager_client.secret_values(spec, secrets)
-    spec, manifests = data_files.read(home, fetch_all(home, spec, secrets), folder, progress)
+    spec, manifests = data_files.read(home, fetch_all(home, spec, secrets, progress), folder, progress)
     store = Store.open(home)
     experiment_id = randomness.token_hex(_ID_BYTES)
     with explained(home.root), draft(home, experiment_id) as made:

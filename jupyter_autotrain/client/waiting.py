@@ -105,6 +105,13 @@ class Progress:
         """Show how much data has been pickled."""
         self._update(f"Capturing variables: {format_bytes(size_bytes)}   (interrupt: nothing is sent)")
 
+    def fetched(self, name: str, size_bytes: int, total_bytes: int) -> None:
+        """Show how much of an entry of `data:` has come; a total of 0: its place prepares it, or does not say."""
+        share = f"{format_bytes(size_bytes)} of {format_bytes(total_bytes)}"
+        known = f"[{_bar(size_bytes, total_bytes)}] {share}" if total_bytes else format_bytes(size_bytes)
+        text = known if total_bytes or size_bytes else "its server prepares it"
+        self._update(f"Fetching data.{name}: {text}   (interrupt: nothing is sent)")
+
     def read_data(self, size_bytes: int, total_bytes: int) -> None:
         """Show how much of the files of `data:` has been read for their digests."""
         share = f"{format_bytes(size_bytes)} of {format_bytes(total_bytes)}"

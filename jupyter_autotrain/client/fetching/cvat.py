@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +12,48 @@ from typing import Any, Final
 from cvat_sdk import Client, Config
 from cvat_sdk.api_client import models
 from cvat_sdk.core.client import AccessTokenCredentials
+from cvat_sdk.core.progress import ProgressReporter
 from cvat_sdk.core.proxies.types import Location
 
 from jupyter_autotrain.client.fetching.exports import unpack
+from jupyter_autotrain.client.fetching.source import Told
 from jupyter_autotrain.core.data import DataOrigin
 
 _FORMATS: Final = {"coco": "COCO 1.0", "yolo": "YOLO 1.1", "voc": "PASCAL VOC 1.1"}
 _POLL_S: Final = 0.5
+
+
+class _Export(ProgressReporter):
+    """Tells that an export is prepared, and then how much of it has come."""
+
+    def __init__(self, told: Told) -> None:
+        self._told = told
+        self._total_bytes = self._size_bytes = 0
+
+    def start2(self, total: int | None, **_: object) -> None:
+        """Begin; the server may not say how much it is."""
+        self._total_bytes = total or 0
+
+    def report_status(self, progress: int) -> None:
+        """Tell how much there is by now."""
+        self._size_bytes = progress
+        self._told(self._size_bytes, self._total_bytes)
+
+    def advance(self, delta: int) -> None:
+        """Tell that so much more has come."""
+        self.report_status(self._size_bytes + delta)
+
+
+class _StatusHandler(logging.Handler):
+    """Tells of an export each time that the SDK has asked for its state, which it notes in its log alone."""
+
+    def __init__(self, export: _Export) -> None:
+        super().__init__(logging.INFO)
+        self._export = export
+
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - that there is one says enough
+        """Tell that nothing more has come."""
+        self._export.advance(0)
 
 
 class CvatServer:
@@ -39,13 +75,21 @@ class CvatServer:
         found = self._find(origin)
         return hashlib.sha256(found.updated_date.isoformat().encode()).hexdigest()[:12]
 
-    def fetch(self, origin: DataOrigin, folder: Path) -> Path:
+    def fetch(self, origin: DataOrigin, folder: Path, told: Told) -> Path:
         """Export it with its images."""
         archive = folder / "export.zip"
         name = _FORMATS.get(origin.format.lower(), origin.format)
-        self._find(origin).export_dataset(
-            name, archive, include_images=True, location=Location.LOCAL, status_check_period=_POLL_S
-        )
+        found = self._find(origin)
+        export = _Export(told)
+        handler = _StatusHandler(export)
+        self._client.logger.addHandler(handler)
+        try:
+            found.export_dataset(
+                name, archive, include_images=True, location=Location.LOCAL, status_check_period=_POLL_S,
+                pbar=export,
+            )  # fmt: skip
+        finally:
+            self._client.logger.removeHandler(handler)
         return unpack(archive, folder)
 
     def send(self, origin: DataOrigin, name: str, samples: Sequence[tuple[Path, float]]) -> str:
@@ -77,6 +121,7 @@ def _label(found: Any) -> models.PatchedLabelRequest:  # noqa: ANN401 - a label 
 @contextmanager
 def connect(server: str, token: str) -> Iterator[CvatServer]:
     """Connect to the server at an address."""
-    with Client(server, config=Config(status_check_period=_POLL_S)) as client:
+    logger = logging.Logger("cvat", logging.INFO)  # noqa: LOG001 - of this connection alone
+    with Client(server, logger=logger, config=Config(status_check_period=_POLL_S)) as client:
         client.login(AccessTokenCredentials(token))
         yield CvatServer(client)

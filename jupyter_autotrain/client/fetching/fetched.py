@@ -8,40 +8,46 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from jupyter_autotrain.client.fetching.exports import describe
-from jupyter_autotrain.client.fetching.source import FetchSource, fetch_source, located
-from jupyter_autotrain.core.data import DataOrigin, DataSource
+from jupyter_autotrain.client.fetching.source import FetchSource, Told, fetch_source, located
+from jupyter_autotrain.client.waiting import Progress
+from jupyter_autotrain.core.data import DataSource
 from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.core.records import ExperimentRecord
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import AutotrainError, DataError
 
 
-def fetch_all(home: Home, spec: ExperimentSpec, environ: Mapping[str, str]) -> ExperimentSpec:
+def fetch_all(
+    home: Home, spec: ExperimentSpec, environ: Mapping[str, str], progress: Progress | None = None
+) -> ExperimentSpec:
     """Return the spec with all that its `data:` names elsewhere on this machine, fetched where that has changed.
 
     Args:
         home: Where it is kept.
         spec: The experiment.
         environ: The submitter's variables, which say where servers are and who asks.
+        progress: Shows how much has come.
 
     Raises:
         DataError: It cannot be fetched.
         MissingExtraError: The library that reads it is not installed.
         AutotrainError: There is no address or token of a server.
     """
-    sources = [source if source.origin is None else _fetched(home, source, environ) for source in spec.data]
+    sources = [source if source.origin is None else _fetched(home, source, environ, progress) for source in spec.data]
     return replace(spec, data=tuple(sources))
 
 
-def _fetched(home: Home, source: DataSource, environ: Mapping[str, str]) -> DataSource:
+def _fetched(home: Home, source: DataSource, environ: Mapping[str, str], progress: Progress | None) -> DataSource:
     assert source.origin is not None
     origin = located(source.origin, environ)
     try:
         with fetch_source(origin, environ) as place:
-            return _from(home, source, origin, place)
+            told = partial(progress.fetched, source.name) if progress else _tell_nobody
+            return _from(home, replace(source, origin=origin), place, told)
     except AutotrainError:
         raise
     except Exception as error:  # whatever the library of the place raises
@@ -55,7 +61,13 @@ def _fetched(home: Home, source: DataSource, environ: Mapping[str, str]) -> Data
         ) from error
 
 
-def _from(home: Home, source: DataSource, origin: DataOrigin, place: FetchSource) -> DataSource:
+def _tell_nobody(size_bytes: int, total_bytes: int) -> None:
+    """Show nothing."""
+
+
+def _from(home: Home, source: DataSource, place: FetchSource, told: Told) -> DataSource:
+    origin = source.origin
+    assert origin is not None
     revision = place.revision(origin)
     key = "\0".join((origin.kind, origin.server, origin.address, origin.format))
     folder = home.fetched / hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -64,7 +76,7 @@ def _from(home: Home, source: DataSource, origin: DataOrigin, place: FetchSource
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not kept.is_dir():
         with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as made:
-            place.fetch(origin, Path(made))
+            place.fetch(origin, Path(made), told)
             _keep(Path(made), kept)
     (path,) = kept.iterdir()
     license_, counts = describe(path)

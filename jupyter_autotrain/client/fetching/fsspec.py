@@ -10,8 +10,29 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 import fsspec.core
+from fsspec.callbacks import Callback
 
+from jupyter_autotrain.client.fetching.source import Told
 from jupyter_autotrain.core.data import DataOrigin
+
+
+class _Telling(Callback):
+    """Tells how much of one file or several has come.
+
+    Args:
+        told: Is told.
+        total_bytes: Of all files; 0 where they do not say.
+    """
+
+    def __init__(self, told: Told, total_bytes: int) -> None:
+        super().__init__()
+        self._told = told
+        self._total_bytes = total_bytes
+
+    def relative_update(self, inc: int = 1) -> None:
+        """Tell that so many bytes more have come."""
+        super().relative_update(inc)
+        self._told(self.value, self._total_bytes)
 
 
 class FsspecFiles:
@@ -30,20 +51,22 @@ class FsspecFiles:
         text = json.dumps({name: _facts(about) for name, about in found.items()}, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
-    def fetch(self, origin: DataOrigin, folder: Path) -> Path:
+    def fetch(self, origin: DataOrigin, folder: Path, told: Told) -> Path:
         """Copy the file, or the folder with all in it."""
         files, path = _open(origin)
         target = folder / (PurePosixPath(path).name or "files")
         if files.isfile(path):
-            files.get_file(path, str(target))
+            files.get_file(path, str(target), callback=_Telling(told, int(files.size(path) or 0)))
             return target
         root = path.rstrip("/")
-        for name in files.find(path):
+        found = files.find(path, detail=True)
+        telling = _Telling(told, sum(int(about.get("size") or 0) for about in found.values()))
+        for name in found:
             below = PurePosixPath(name).relative_to(root)
             if ".." in below.parts:
                 continue
             (target / below).parent.mkdir(parents=True, exist_ok=True)
-            files.get_file(name, str(target / below))
+            files.get_file(name, str(target / below), callback=telling)
         return target
 
 

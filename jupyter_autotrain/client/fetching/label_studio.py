@@ -15,6 +15,7 @@ import httpx
 from label_studio_sdk import LabelStudio
 
 from jupyter_autotrain.client.fetching.exports import unpack
+from jupyter_autotrain.client.fetching.source import Told
 from jupyter_autotrain.core.data import DataOrigin
 from jupyter_autotrain.errors import AutotrainError
 
@@ -45,9 +46,10 @@ class LabelStudioServer:
         """Return the digest of all annotations: the server counts changes nowhere."""
         return hashlib.sha256(self._export(origin, "JSON")).hexdigest()[:12]
 
-    def fetch(self, origin: DataOrigin, folder: Path) -> Path:
+    def fetch(self, origin: DataOrigin, folder: Path, told: Told) -> Path:
         """Export all annotated tasks, with their files where the form has any."""
         archive = folder / "export.zip"
+        told(0, 0)
         archive.write_bytes(self._export(origin, origin.format.upper()))
         return unpack(archive, folder)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from importlib import import_module
@@ -13,6 +13,8 @@ from typing import Final, Protocol
 from jupyter_autotrain.core.data import DataOrigin
 from jupyter_autotrain.errors import AutotrainError, DataError, MissingExtraError
 
+Told = Callable[[int, int], object]
+
 
 class FetchSource(Protocol):
     """A place that data are fetched from. Each method may raise whatever its library raises."""
@@ -21,8 +23,14 @@ class FetchSource(Protocol):
         """Return what changes when the labels or files do."""
         ...
 
-    def fetch(self, origin: DataOrigin, folder: Path) -> Path:
-        """Bring all of it into an empty folder, and return the file or folder that trials read."""
+    def fetch(self, origin: DataOrigin, folder: Path, told: Told) -> Path:
+        """Bring all of it into an empty folder, and return the file or folder that trials read.
+
+        Args:
+            origin: What is fetched.
+            folder: The folder.
+            told: Called as it goes on, with the bytes that have come and those of all; 0 where they are not known.
+        """
         ...
 
 

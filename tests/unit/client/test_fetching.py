@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_autotrain.client.fetching.fetched import fetch_all, unused
 from jupyter_autotrain.client.fetching.source import label_source, located
+from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.data import DataKind, DataOrigin, DataSource
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec
@@ -39,9 +40,9 @@ def label_studio():
         yield server
 
 
-def fetched(home, origin, environ):
+def fetched(home, origin, environ, progress=None):
     spec = ExperimentSpec("e", Bundle(), data=(DataSource("pets", DataKind.COPY, origin=origin),))
-    (source,) = fetch_all(home, spec, environ).data
+    (source,) = fetch_all(home, spec, environ, progress).data
     return source
 
 
@@ -63,6 +64,31 @@ def test_labels_of_cvat_come_with_images_license_and_counts_and_again_only_when_
     assert cvat.faults == []
     for source, images in ((first, 3), (second, 4)):  # an experiment with the first one still reads it
         assert len([*(home.root / source.local_path).glob("images/default/*.png")]) == images
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Collect the lines of progress, without the half second before the first one and the pauses between them."""
+    monkeypatch.setattr("jupyter_autotrain.client.waiting._SHOW_AFTER_S", 0.0)
+    monkeypatch.setattr("jupyter_autotrain.client.waiting._UPDATE_EVERY_S", 0.0)
+    return []
+
+
+def test_it_is_shown_that_cvat_prepares_an_export_and_then_how_much_of_it_has_come(home, cvat, shown):
+    with Progress(shown.append, lambda: shown.append("cleared")) as progress:
+        fetched(home, PETS, of_cvat(cvat), progress)
+    assert shown[0] == "Fetching data.pets: its server prepares it   (interrupt: nothing is sent)"
+    assert shown[-2].startswith("Fetching data.pets: [########################] ")
+    assert shown[-1] == "cleared"
+
+
+def test_it_is_shown_how_much_of_a_folder_has_come_through_fsspec(home, shown):
+    memory = pytest.importorskip("fsspec", reason="fsspec is not installed").filesystem("memory")
+    memory.pipe({"/big/1.bin": b"x" * 3_000_000, "/big/2.bin": b"x" * 1_000_000})
+    with Progress(shown.append, lambda: None) as progress:
+        fetched(home, DataOrigin("fsspec", "memory://big"), {}, progress)
+    assert "[##################......] 3 MB of 4 MB" in shown[0]
+    assert "[########################] 4 MB of 4 MB" in shown[-1]
 
 
 def test_a_token_goes_to_the_server_beside_it_alone(home, cvat):
