@@ -65,6 +65,7 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> header.HeaderContext:
     """Return a folder with the places that the pages name."""
     config = tmp_path_factory.mktemp("config")
     profiles = "lab: {type: ssh, hosts: [gpu1]}\ncluster: {type: slurm}\npods: {type: kubernetes}\n"
+    profiles += "hospital-a: {type: ssh, hosts: [a]}\nhospital-b: {type: ssh, hosts: [b]}\n"
     (config / "numbers.txt").write_text("1\n")
     (config / "backends.yaml").write_text(profiles)
     environ = {"JUPYTER_CONFIG_DIR": str(config)}

@@ -23,7 +23,7 @@ _FORMATS: Final = {"coco": "COCO 1.0", "yolo": "YOLO 1.1", "voc": "PASCAL VOC 1.
 _POLL_S: Final = 0.5
 
 
-class _Export(ProgressReporter):
+class _Export(ProgressReporter):  # type: ignore[misc]  # the SDK may be absent
     """Tells that an export is prepared, and then how much of it has come."""
 
     def __init__(self, told: Told) -> None:

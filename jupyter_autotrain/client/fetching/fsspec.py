@@ -16,7 +16,7 @@ from jupyter_autotrain.client.fetching.source import Told
 from jupyter_autotrain.core.data import DataOrigin
 
 
-class _Telling(Callback):
+class _Telling(Callback):  # type: ignore[misc]  # fsspec has no types
     """Tells how much of one file or several has come.
 
     Args:
