@@ -16,17 +16,19 @@ from tests.parallel import training
 
 
 class Loop:
-    """A training loop as a user writes it; `plan` as JSON."""
+    """A training loop as a user writes it; `plan` as JSON, `weights` as of `training.Loop`."""
 
-    def __init__(self, model, plan, *, max_norm=None, seed=0):
+    def __init__(self, model, plan, *, max_norm=None, seed=0, weights=None):
         torch.manual_seed(seed)
-        self.net = training.network(model).train()
+        with torch.device("cpu" if weights is None else "meta"):
+            self.net = training.network(model).train()
         self.names = {name for name, _ in self.net.named_parameters()}
         self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=1e-3)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (1 + step))
         shuffled = torch.Generator().manual_seed(seed + 1)
         self.batches = iter(DataLoader(training.Samples(model), training.BATCH, shuffle=True, generator=shuffled))
         words = {"optimizer": self.optimizer, "schedulers": [self.scheduler], "max_norm": max_norm}
+        words |= {"weights": weights or None}
         self.train = training.Plan.from_json(plan).parallelize(self.net, **words)
 
     def steps(self, count):

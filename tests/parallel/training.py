@@ -227,12 +227,16 @@ class Trained:
 class Loop:
     """A training loop as a user writes it; `plan` as JSON, None: without one.
 
-    Without a plan, batch statistics may be over each of several parts of a batch, as ranks have them.
+    Without a plan, batch statistics may be over each of several parts of a batch, as ranks have them. With `weights`
+    the model begins on the meta device: a folder, or "" for a random start.
     """
 
-    def __init__(self, model, plan=None, *, max_norm=None, replicas=1, statistics_over=1, seed=0, compiled=False):
+    def __init__(
+        self, model, plan=None, *, max_norm=None, replicas=1, statistics_over=1, seed=0, compiled=False, weights=None
+    ):
         torch.manual_seed(seed)
-        self.net = network(model).train()
+        with torch.device("cpu" if weights is None else "meta"):
+            self.net = network(model).train()
         self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=1e-3)
         self.scheduler = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (1 + step))
         shuffled = torch.Generator().manual_seed(seed + 1)
@@ -244,6 +248,7 @@ class Loop:
         if self.plan:
             self.parts = self.plan.microbatches
             words = {"schedulers": [self.scheduler], "max_norm": max_norm, "replicas": replicas}
+            words |= {"weights": weights or None}
             self.net, self.optimizer, self.loader = self.plan.apply(self.net, self.optimizer, self.loader, **words)
         if compiled:
             self.net.compile(backend="aot_eager")

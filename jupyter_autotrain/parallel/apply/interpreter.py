@@ -19,11 +19,12 @@ from torch.optim.lr_scheduler import LRScheduler
 from jupyter_autotrain.parallel.apply import pretrained
 from jupyter_autotrain.parallel.apply.checkpoints import TrainingState
 from jupyter_autotrain.parallel.apply.loading import rank_loader
+from jupyter_autotrain.parallel.apply.materializing import Start, start_of
 from jupyter_autotrain.parallel.apply.measuring import StepClock, Tell
 from jupyter_autotrain.parallel.apply.ranks import Ranks, meet, own_random_numbers
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.apply.recompute import recompute_layers
-from jupyter_autotrain.parallel.apply.sharding import share_batch_statistics, spread
+from jupyter_autotrain.parallel.apply.sharding import Synchronization, share_batch_statistics, spread
 from jupyter_autotrain.parallel.apply.stepping import (
     Masters,
     Stepper,
@@ -44,6 +45,7 @@ def apply(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what
     *,
     schedulers: Iterable[LRScheduler] = (),
     max_norm: float | None = None,
+    weights: str | Path | None = None,
     tell: Tell | None = None,
 ) -> tuple[nn.Module, Optimizer, Any]:
     """Return the model, the optimizer and the loader of this rank; model and optimizer are changed in place.
@@ -59,15 +61,17 @@ def apply(  # noqa: PLR0913 - the recipe, the parts of a training loop, and what
     check_owned(model, optimizer)
     check_schedulers(optimizer, schedulers, recipe.microbatches)
     ranks = meet(recipe)
+    start = start_of(model, weights, ranks)
     cut, uneven = rank_loader(loader, recipe, ranks)
-    model, stepper, statistics = _prepared(recipe, model, optimizer, ranks, recipe.microbatches, max_norm)
+    model, exchanged, statistics = _prepared(recipe, model, optimizer, ranks, start)
+    stepper = _stepper(recipe, optimizer, exchanged, recipe.microbatches, max_norm)
     stepper.install(schedulers)
     if recipe.microbatches > 1:
         model.zero_grad = optimizer.zero_grad  # type: ignore[method-assign] # both are used, and neither may forget too early
     if tell and ranks.count == recipe.ranks:
         StepClock(model, optimizer, ranks, tell)
     own_random_numbers(ranks)
-    _say(ranks, statistics, uneven)
+    _say(ranks, statistics, uneven, start.told if start else "")
     return model, optimizer, cut
 
 
@@ -79,6 +83,7 @@ def parallelize(  # noqa: PLR0913 - the recipe, the parts of a training loop, an
     *,
     schedulers: Iterable[LRScheduler] = (),
     max_norm: float | None = None,
+    weights: str | Path | None = None,
     tell: Tell | None = None,
 ) -> Training:
     """Return the model and its optimizer as steps on whole batches; both are changed in place.
@@ -88,28 +93,35 @@ def parallelize(  # noqa: PLR0913 - the recipe, the parts of a training loop, an
     """
     check_owned(model, optimizer)
     ranks = meet(recipe)
-    model, stepper, statistics = _prepared(recipe, model, optimizer, ranks, 1, max_norm)
-    stepper.install(())
+    start = start_of(model, weights, ranks)
+    model, exchanged, statistics = _prepared(recipe, model, optimizer, ranks, start)
+    _stepper(recipe, optimizer, exchanged, 1, max_norm).install(())
     if tell and ranks.count == recipe.ranks:
         StepClock(model, optimizer, ranks, tell)
-    _say(ranks, statistics)
-    return Training(recipe, model, loss_fn, optimizer, ranks, stepper.exchanged, list(schedulers))
+    _say(ranks, statistics, start.told if start else "")
+    return Training(recipe, model, loss_fn, optimizer, ranks, exchanged, list(schedulers))
 
 
 def _prepared(
-    recipe: Recipe, model: nn.Module, optimizer: Optimizer, ranks: Ranks, microbatches: int, max_norm: float | None
-) -> tuple[nn.Module, Stepper, str]:
-    """Return the model as this rank has it, the steps of its optimizer, and what is to be said of its statistics."""
+    recipe: Recipe, model: nn.Module, optimizer: Optimizer, ranks: Ranks, start: Start | None
+) -> tuple[nn.Module, Synchronization, str]:
+    """Return the model as this rank has it, what ranks exchange, and what is to be said of its statistics."""
     model, statistics = share_batch_statistics(model, ranks)
     recompute_layers(model, recipe)
     before = dict(model.named_parameters())
-    exchanged = spread(model, recipe, ranks)
+    exchanged = spread(model, recipe, ranks, start.fill if start else None)
     now = {exchanged.names.get(name, name): weight for name, weight in model.named_parameters()}
     follow(optimizer, {weight: now[name] for name, weight in before.items() if name in now})
     drop(optimizer, {weight for name, weight in before.items() if name not in now})
     use_single_kernels(optimizer)
+    return model, exchanged, statistics
+
+
+def _stepper(
+    recipe: Recipe, optimizer: Optimizer, exchanged: Synchronization, microbatches: int, max_norm: float | None
+) -> Stepper:
     masters = Masters(optimizer) if recipe.compute and not exchanged.groups else None
-    return model, Stepper(optimizer, exchanged, microbatches, max_norm, masters), statistics
+    return Stepper(optimizer, exchanged, microbatches, max_norm, masters)
 
 
 def save(state: tuple[nn.Module, Optimizer, Any], schedulers: Iterable[LRScheduler], folder: str, step: int) -> None:

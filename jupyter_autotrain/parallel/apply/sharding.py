@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, cast
 
@@ -69,27 +69,46 @@ class Synchronization:
             module.set_is_last_backward(last)
 
 
-def spread(model: nn.Module, recipe: Recipe, ranks: Ranks) -> Synchronization:
-    """Split, replicate or shard a model's weights in place, those of rank 0; the model keeps its class and names."""
-    if ranks.are_alone:
+def spread(
+    model: nn.Module, recipe: Recipe, ranks: Ranks, fill: Callable[[nn.Module], None] | None = None
+) -> Synchronization:
+    """Split, replicate or shard a model's weights in place; the model keeps its class and names.
+
+    Args:
+        model: With the values of rank 0, or on the meta device.
+        recipe: How its weights are spread.
+        ranks: All ranks.
+        fill: Gives the weights of this rank their values, where the model is on the meta device.
+    """
+    if fill is None and not ranks.are_alone:
+        copy_from_rank_0(model, ranks.device)
+    tied = keep_parts(model, recipe.pipeline, ranks) if recipe.pipeline and not ranks.are_alone else ()
+    if fill is None:
         model.to(ranks.device)
-        return Synchronization()
-    copy_from_rank_0(model, ranks.device)
-    tied = keep_parts(model, recipe.pipeline, ranks) if recipe.pipeline else ()
-    model.to(ranks.device)
     if recipe.tensor and ranks.tensor:
         share_layers(model, recipe.tensor, ranks.tensor, staged=recipe.pipeline is not None)
         warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place
-    if recipe.pipeline:
-        return spread_parts(model, recipe, ranks, tied)
-    if ranks.mesh is None:
-        return Synchronization()
-    if recipe.zero is ZeroLevel.NONE and recipe.tensor is None:
-        skipped = any(p.requires_grad and name not in recipe.weights for name, p in model.named_parameters())
-        replicated = replicate(model, device_mesh=ranks.mesh, find_unused_parameters=skipped)
-        return Synchronization(cast("DDP", replicated))
-    groups = [(model.get_submodule(layer.path), layer.zero) for layer in recipe.layers]
-    return Synchronization(groups=tuple(_sharded(model, [*groups, (model, recipe.zero)], recipe, ranks)))
+    if recipe.pipeline and not ranks.are_alone:
+        return spread_parts(model, recipe, ranks, tied, fill)
+    return _spread_whole(model, recipe, ranks, fill)
+
+
+def _spread_whole(
+    model: nn.Module, recipe: Recipe, ranks: Ranks, fill: Callable[[nn.Module], None] | None
+) -> Synchronization:
+    """Spread the weights of a model that each rank runs from end to end."""
+    replicates = recipe.zero is ZeroLevel.NONE and recipe.tensor is None
+    groups: list[tuple[FSDPModule, ZeroLevel]] = []
+    if ranks.mesh and not replicates:
+        layers = [(model.get_submodule(layer.path), layer.zero) for layer in recipe.layers]
+        groups = list(_sharded(model, [*layers, (model, recipe.zero)], recipe, ranks))
+    if fill:
+        fill(model)
+    if ranks.mesh is None or not replicates:
+        return Synchronization(groups=tuple(groups))
+    skipped = any(p.requires_grad and name not in recipe.weights for name, p in model.named_parameters())
+    replicated = replicate(model, device_mesh=ranks.mesh, find_unused_parameters=skipped)
+    return Synchronization(cast("DDP", replicated))
 
 
 def copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
@@ -102,8 +121,14 @@ def copy_from_rank_0(model: nn.Module, device: torch.device) -> None:
                 tensor.copy_(same)
 
 
-def spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks, tied: Iterable[Tied]) -> Synchronization:
-    """Spread the weights that this rank has kept over the ranks that have the same stage."""
+def spread_parts(
+    model: nn.Module,
+    recipe: Recipe,
+    ranks: Ranks,
+    tied: Iterable[Tied],
+    fill: Callable[[nn.Module], None] | None = None,
+) -> Synchronization:
+    """Spread the weights that this rank has kept over the ranks that have the same stage; then fill them."""
     pipeline = recipe.pipeline
     assert pipeline is not None
     before = dict(model.named_parameters(remove_duplicate=False))
@@ -115,6 +140,8 @@ def spread_parts(model: nn.Module, recipe: Recipe, ranks: Ranks, tied: Iterable[
         groups = [(module, recipe.zero) for module in groups_of(model, paths)]
         parts[part] = Synchronization(groups=tuple(_sharded(model, groups, recipe, ranks) if ranks.mesh else ()))
     _tie_again(model, before)
+    if fill:
+        fill(model)
     every = [group for part in parts.values() for group in part.groups]
     held = tuple((model.get_parameter(one.name), one) for one in tied)
     return Synchronization(None, tuple(every), parts, held, pipeline.stages)

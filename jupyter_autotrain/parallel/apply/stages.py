@@ -62,7 +62,7 @@ def keep_parts(model: nn.Module, recipe: PipelineRecipe, ranks: Ranks) -> tuple[
     own = {number for part in parts for number in recipe.layers_of(part)}
     layers = [path for number, path in enumerate(recipe.layers) if number not in own]
     for name in (first.keys() | last.keys() | _weights(model, layers).keys()) - kept.keys():
-        _drop(model, name)
+        _drop(model, name, ranks.device)
     names = {weight: name for name, weight in reversed(kept.items())}
     shared = set(last.values())
     tied = [weight for weight in dict.fromkeys(first.values()) if weight in shared]
@@ -87,13 +87,13 @@ def _weights(model: nn.Module, paths: Iterable[str]) -> dict[str, nn.Parameter]:
     return found
 
 
-def _drop(model: nn.Module, name: str) -> None:
+def _drop(model: nn.Module, name: str, device: torch.device) -> None:
     """Put zeros that take no memory in the place of a weight, for what computes shapes and masks."""
     path, _, own = name.rpartition(".")
     module = model.get_submodule(path)
     weight = module._parameters.pop(own)  # noqa: SLF001 - torch has no other way to make it no parameter
     assert weight is not None
-    setattr(module, own, torch.zeros((), dtype=weight.dtype, device=weight.device).expand(weight.shape))
+    setattr(module, own, torch.zeros((), dtype=weight.dtype, device=device).expand(weight.shape))
 
 
 def _end_group(ranks: Ranks) -> ProcessGroup | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 from jupyter_autotrain.agent.json import JsonObject
@@ -134,7 +135,7 @@ class Plan(PlanData, Displayable):
         """
         return recipe_of(self.decision_costs())
 
-    def apply(
+    def apply(  # noqa: PLR0913 - the parts of a training loop, and what their steps need
         self,
         model: Model,
         optimizer: Optimizer,
@@ -143,6 +144,7 @@ class Plan(PlanData, Displayable):
         schedulers: Iterable[Any] = (),
         max_norm: float | None = None,
         replicas: int = 1,
+        weights: str | Path | None = None,
     ) -> tuple[Model, Optimizer, Loader]:
         """Make a training loop run as planned: `model, optimizer, loader = plan.apply(model, optimizer, loader)`.
 
@@ -157,7 +159,8 @@ class Plan(PlanData, Displayable):
         say how far off it was.
 
         Args:
-            model: A torch module, with the same weights on all ranks or those of rank 0.
+            model: A torch module, with the same weights on all ranks or those of rank 0; or on the meta device: then
+                each rank makes its own part of the weights only.
             optimizer: An optimizer of the model's parameters, with or without a past.
             loader: A `DataLoader`, or any iterable of whole batches of tensors.
             schedulers: Learning-rate schedulers of the optimizer, needed where the plan accumulates.
@@ -167,10 +170,13 @@ class Plan(PlanData, Displayable):
 
             replicas: Groups of ranks that each hold all shards (HSDP), such as one per node; gradients are averaged
                 over them.
+            weights: Folder, or file, with the safetensors of a model on the meta device, of which each rank reads its
+                part, as `save_pretrained` writes it or `snapshot_download` brings it. None: a model on the meta device
+                starts at random, each layer drawn by the model's own code, alike on every plan.
 
         Raises:
             PlanError: The plan has choices that are not executed, or pipeline stages (see `parallelize`), or does not
-                fit the processes, optimizer or loader.
+                fit the processes, optimizer, loader or weights.
         """
         interpreter = import_module(_INTERPRETER)
         found: tuple[Model, Optimizer, Loader] = interpreter.apply(
@@ -180,6 +186,7 @@ class Plan(PlanData, Displayable):
             loader,
             schedulers=schedulers,
             max_norm=max_norm,
+            weights=weights,
             tell=self._tell_measured,
         )
         return found
@@ -192,6 +199,7 @@ class Plan(PlanData, Displayable):
         optimizer: object,
         schedulers: Iterable[Any] = (),
         max_norm: float | None = None,
+        weights: str | Path | None = None,
     ) -> Any:  # noqa: ANN401 - a `Training` of `apply`, which imports torch
         """Make training steps on whole batches run as planned, with pipeline stages or without.
 
@@ -202,12 +210,14 @@ class Plan(PlanData, Displayable):
         pipeline: pad them to one.
 
         Args:
-            model: A torch module; ranks start from the weights of rank 0. With stages, a rank keeps its layers only.
+            model: A torch module; ranks start from the weights of rank 0, or on the meta device (see `apply`). With
+                stages, a rank keeps its layers only.
             loss_fn: Makes the loss from what the model returns and the target: the batch's `labels`, or its last part.
                 None: the model returns its loss.
             optimizer: An optimizer of the model's parameters, with or without a past.
             schedulers: Its learning-rate schedulers, for checkpoints; step them after `train.step`.
             max_norm: Norm that the gradients of all ranks together are clipped to at each step.
+            weights: Safetensors of a model on the meta device; see `apply`.
 
         Returns:
             An object with `step`, `evaluate`, `save_checkpoint`, `load_checkpoint` and `save_pretrained`.
@@ -217,7 +227,7 @@ class Plan(PlanData, Displayable):
         """
         interpreter = import_module(_INTERPRETER)
         words = {"schedulers": schedulers, "max_norm": max_norm, "tell": self._tell_measured}
-        return interpreter.parallelize(self.recipe(), model, loss_fn, optimizer, **words)
+        return interpreter.parallelize(self.recipe(), model, loss_fn, optimizer, weights=weights, **words)
 
     def _tell_measured(self, step_s: tuple[float, ...], peak_bytes: tuple[int, ...]) -> None:
         tell(measurement(self, step_s, peak_bytes))
