@@ -141,9 +141,10 @@ class ServiceFaults(OnADouble):
     @contextmanager
     def silent(self, *, starts: bool = False) -> Iterator[threading.Event]:
         """Have the service never answer, as `ServiceDouble.silent`, and requests wait for it shortly."""
-        with pytest.MonkeyPatch.context() as patch, self.double.silent(starts=starts) as has_come:
+        with pytest.MonkeyPatch.context() as patch:
             patch.setattr(ServiceClient, "answer_s", 3.0 if starts else 1.0)
-            yield has_come
+            with self.double.silent(starts=starts) as has_come:
+                yield has_come
 
     @pytest.mark.parametrize("is_closed", [True, False])
     def test_a_submit_whose_answer_was_lost_starts_once(self, backend: Backend, home: Home, is_closed: bool) -> None:
