@@ -7,7 +7,7 @@ NOTEBOOK ?= example_notebooks/01_quickstart.ipynb
 EXECUTED = $(wildcard example_notebooks/executed/$(notdir $(NOTEBOOK)))
 SOURCES := pyproject.toml constraints.txt labextension/package.json labextension/yarn.lock $(shell find labextension/widgets labextension/src labextension/style labextension/schema -name '*.ts' -o -name '*.tsx' -o -name '*.css' -o -name '*.json')
 
-PARALLEL := --numprocesses 4 --dist loadscope --no-loadscope-reorder
+PARALLEL := --numprocesses 5 --dist loadscope --no-loadscope-reorder
 
 .PHONY: demo lab test test-all test-browser test-cluster test-unit soak corpus check format bench golden pictures docs dist clean
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 # The same examples in every run, and no judgement on how fast the machine is just now.
 SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
@@ -29,11 +30,11 @@ sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]  # its import f
 
 # In this order: what mostly waits or takes longest begins first, so that no process is left alone with it at the end.
 ORDER = (
+    "tests/slurm/",
+    "tests/parallel/",
     "tests/ssh/",
     "tests/journeys/test_example_notebooks.py",
     "tests/browser/",
-    "tests/slurm/",
-    "tests/parallel/",
     "tests/contract/",
     "tests/journeys/",
     "tests/fault/",
@@ -46,19 +47,38 @@ ORDER = (
 )
 
 
+# So many processes have what tests of a folder share for the whole run: hosts, a cluster, ranks, a browser.
+HOLDERS = {"ssh": 3, "slurm": 1, "parallel": 1, "browser": 2}
+
+
 class SharedScheduling(LoadScopeScheduling):
-    """Tests that share a server stay in one process: those of a file; each process has laboratories of its own.
+    """Tests of a file stay in one process, and those of a folder that shares more in a few of them.
 
     Unit tests share nothing, so that fewer and larger parts do: each of their folders. Each notebook is one of its own.
     """
 
+    def __init__(self, config: pytest.Config, log: Producer) -> None:
+        super().__init__(config, log)
+        self._holders: defaultdict[str, set[WorkerController]] = defaultdict(set)
+
     def _split_scope(self, nodeid: str) -> str:
-        _, folder, inner, *_ = nodeid.split("/")
-        if folder == "parallel":  # its ranks, which take long to start, are started once
-            return folder
-        if folder == "unit":
-            return f"{folder}/{inner}"
+        if nodeid.startswith("tests/unit/"):
+            return "/".join(nodeid.split("/")[:3])
         return nodeid if "test_example_notebooks" in nodeid else nodeid.partition("::")[0]
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        """Assign the next part that suits a process; where none does, the next one."""
+        suiting = (scope for scope in self.workqueue if self._suits(node, scope))
+        scope = next(suiting, next(iter(self.workqueue)))
+        self.workqueue.move_to_end(scope, last=False)
+        self._holders[scope.split("/")[1]].add(node)
+        super()._assign_work_unit(node)
+
+    def _suits(self, node: WorkerController, scope: str) -> bool:
+        """Return whether a process holds what a part shares, or one more may."""
+        folder = scope.split("/")[1]
+        holders = self._holders[folder].intersection(self.nodes)
+        return node in holders or len(holders) < HOLDERS.get(folder, len(self.nodes))
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
