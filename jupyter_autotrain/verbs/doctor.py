@@ -109,7 +109,7 @@ def _check_store(home: Home) -> Iterator[CheckResult]:
         return
     mode = home.root.stat().st_mode & 0o777
     private = mode == 0o700 and home.root.stat().st_uid == os.getuid()
-    yield CheckResult("home", private, f"mode {mode:o}", f"Run: chmod 700 {home.root}")
+    yield CheckResult("home", private, f"{home.root}, mode {mode:o}", f"Run: chmod 700 {home.root}")
     free = shutil.disk_usage(home.root).free
     yield CheckResult(
         "disk", free > _FREE_BYTES_WANTED, f"{format_bytes(free)} free", "Free some space, or: %autotrain clean"

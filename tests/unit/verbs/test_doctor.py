@@ -1,9 +1,11 @@
-"""Tests of what `doctor` says of the extension of JupyterLab."""
+"""Tests of what `doctor` says of the extension of JupyterLab and of the home."""
 
 import json
 import os
 
-from jupyter_autotrain.verbs.doctor import _check_sidebar
+from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.store import Store
+from jupyter_autotrain.verbs.doctor import _check_sidebar, _check_store
 
 EXTENSION = "jupyter-autotrain"
 
@@ -33,3 +35,10 @@ def test_an_extension_that_jupyterlab_marks_as_incompatible_needs_attention(tmp_
     assert not found.good
     assert "does not load the extension" in found.text
     assert "jupyter labextension list" in found.action
+
+
+def test_the_row_of_the_home_says_where_it_lies(tmp_path):
+    Store.open(Home(tmp_path / "home")).close()
+    [home] = [found for found in _check_store(Home(tmp_path / "home")) if found.name == "home"]
+    assert home.good
+    assert str(tmp_path / "home") in home.text
