@@ -14,6 +14,7 @@ from typing import Final
 
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision
+from jupyter_autotrain.parallel.expert_axis import expert_axis, wholly_split, why_not_exchanged
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
 from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe, why_not_staged
 from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
@@ -40,6 +41,7 @@ class Decided:
         tensor_axis: The axis over which layers are split.
         why_not_shared: Why that axis is not executed; "" where it is, or where there is none.
         why_not_staged: Why the stages are not executed; "" where they are, or where there is one.
+        why_not_exchanged: Why the expert axis is not executed; "" where it is, or where there is none.
     """
 
     graph: OpGraph
@@ -48,6 +50,7 @@ class Decided:
     tensor_axis: int | None
     why_not_shared: str
     why_not_staged: str
+    why_not_exchanged: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +71,7 @@ class Choice:
 def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
     """Yield the rows that a plan uses, each with what it has of it."""
     roles = tuple(axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes)))
-    reasons = why_not_executed(graph, decision), why_not_staged(graph, decision)
+    reasons = (function(graph, decision) for function in (why_not_executed, why_not_staged, why_not_exchanged))
     decided = Decided(graph, decision, roles, tensor_axis(graph, decision), *reasons)
     for choice in CHOICES:
         words = choice.found(decided)
@@ -113,6 +116,20 @@ def _odd_layers(plan: Decided) -> str:
     reason = plan.why_not_shared
     axis = plan.decision.mesh.axes[plan.tensor_axis or 0] if reason else ""
     return f"layers split over the axis {axis}, where {reason}" if reason else ""
+
+
+def _experts(plan: Decided) -> str:
+    """Return the expert axis over which mixtures are shared out."""
+    axis = expert_axis(plan.graph, plan.decision)
+    if axis is None or plan.why_not_exchanged:
+        return ""
+    return f"experts split over the axis {plan.decision.mesh.axes[axis]}"
+
+
+def _odd_experts(role: LoopRole, plan: Decided) -> str:
+    """Return why the split of a loop of experts is not executed."""
+    names = "" if _experts(plan) else _axis(role, "experts split", plan)
+    return f"{names}, where {plan.why_not_exchanged}" if names and plan.why_not_exchanged else names
 
 
 def _idle_axis(plan: Decided) -> str:
@@ -162,9 +179,10 @@ def _zero(level: ZeroLevel, what: str, plan: Decided) -> str:
 
 def _levels(plan: Decided) -> str:
     parameters = {t.id for t in plan.graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable}
+    alone = wholly_split(plan.graph, plan.decision)
     levels = set[ZeroLevel]()
     for op in plan.graph.ops:
-        if not parameters.isdisjoint(x.tensor for x in op.inputs):
+        if op.id not in alone and not parameters.isdisjoint(x.tensor for x in op.inputs):
             levels.add(plan.decision.ops[op.name].states.zero)
     several = len(levels) > 1 and plan.decision.mesh.devices > 1
     return f"some weights at ZeRO level {min(levels):d}, others at {max(levels):d}" if several else ""
@@ -210,6 +228,7 @@ def is_batch_norm(op: Op) -> bool:
 
 
 _EXECUTED, _EXPORTED, _NOT = Support
+_CONTEXT: Final = "positions split (context parallelism, which torch runs on GPUs only)"
 
 CHOICES: Final = (
     Choice("data axis", _EXECUTED, partial(_axis, LoopRole.BATCH, "samples split")),
@@ -230,9 +249,10 @@ CHOICES: Final = (
     Choice("tensor axis over features", _EXPORTED, partial(_axis, LoopRole.FEATURE, "features split")),
     Choice("tensor axis over heads", _EXPORTED, partial(_axis, LoopRole.HEAD, "heads split")),
     Choice("tensor axis over other loops", _EXPORTED, partial(_axis, LoopRole.OTHER, "a tensor split")),
-    Choice("sequence axis", _EXPORTED, partial(_axis, LoopRole.SEQUENCE, "positions split")),
+    Choice("context axis", _EXPORTED, partial(_axis, LoopRole.SEQUENCE, _CONTEXT)),
     Choice("spatial axis", _EXPORTED, partial(_axis, LoopRole.SPATIAL, "height or width split")),
-    Choice("expert axis", _EXPORTED, partial(_axis, LoopRole.EXPERT, "experts split")),
+    Choice("expert axis", _EXECUTED, _experts),
+    Choice("expert axis used otherwise", _EXPORTED, partial(_odd_experts, LoopRole.EXPERT)),
     Choice("pipeline of equal stages", _EXECUTED, partial(_stages, equal=True)),
     Choice("pipeline of unequal stages", _EXECUTED, partial(_stages, equal=False)),
     Choice("tensor axis in stages", _EXECUTED, _shared_stages),

@@ -34,6 +34,11 @@ def gpt2(layers=3):
     return transformers.GPT2LMHeadModel(transformers.GPT2Config(**sizes, **WORDS, **QUIET))
 
 
+def mixtral():
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2, "num_key_value_heads": 2}
+    return transformers.MixtralForCausalLM(transformers.MixtralConfig(**SIZES, **WORDS, **experts))
+
+
 def t5():
     sizes = {"d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 3, "num_heads": 4, "dropout_rate": 0.0}
     config = transformers.T5Config(**sizes, vocab_size=128, decoder_start_token_id=0)
@@ -70,7 +75,7 @@ class Stack(nn.Module):
         return nn.functional.cross_entropy(self.head(self.norm(x)).flatten(0, 1).float(), labels.flatten())
 
 
-MODELS = {"llama": llama, "gpt2": gpt2, "t5": t5, "stack": Stack, "gpt2 of 4": lambda: gpt2(4)}
+MODELS = {"llama": llama, "gpt2": gpt2, "t5": t5, "mixtral": mixtral, "stack": Stack, "gpt2 of 4": lambda: gpt2(4)}
 
 
 def batch_of(step=0):

@@ -49,14 +49,27 @@ STAGES = {
         pipeline=2, tensor=2, sequence_parallel=True, microbatches=2, interleaved=True
     ),
 }
+MIXTURE = {"*.experts.experts": "e", "*": "batch"}
+EXPERTS = {
+    "expert": {"zero": 0},
+    "fully sharded, expert, recomputed": {"zero": 3, "recompute": "full"},
+    "expert, accumulated": {"zero": 0, "microbatches": 2},
+}
 OF_GPT2 = ("data parallel", "zero 1", "fully sharded, recomputed", "tensor and sequence")
 CASES = [f"llama: {states}" for states in (*STATES, "tensor", "tensor, recomputed")]
 CASES += [f"gpt2: {states}" for states in OF_GPT2]
 CASES += [f"{model}: {states}" for model in ("gpt2 of 4", "stack") for states in [*STAGES][:3]]
-BY_DEFAULT = ("llama: zero 1, accumulated", "gpt2: tensor and sequence", "stack: 1F1B, recomputed")
+CASES += [f"mixtral: {states}" for states in [*EXPERTS][:2]]
+BY_DEFAULT = (
+    "mixtral: fully sharded, expert, recomputed",
+    "llama: zero 1, accumulated",
+    "gpt2: tensor and sequence",
+    "stack: 1F1B, recomputed",
+)
 ON_FOUR = [f"{model}: {states}" for model in ("llama", "gpt2", "t5") for states in LAYERS]
 ON_FOUR += ["gpt2 of 4: 1F1B, fully sharded", "stack: 1F1B, fully sharded"]
 ON_FOUR += ["gpt2 of 4: 1F1B, tensor", "gpt2 of 4: interleaved, tensor and sequence", "stack: 1F1B, tensor"]
+ON_FOUR += [f"mixtral: {states}" for states in [*EXPERTS][:2]]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 
 
@@ -75,6 +88,10 @@ def planned(script, model, pins, mode="hybrid_parallel", ranks=2):
 
 def planned_case(script, case, ranks=2):
     model, _, states = case.partition(": ")
+    if states in EXPERTS:
+        outer = ("batch",) * (ranks > 2)
+        ops = {pattern: (*outer, loop) for pattern, loop in MIXTURE.items()}
+        return planned(script, model, {"mesh": (2,) * (1 + len(outer)), "ops": ops, **EXPERTS[states]}, ranks=ranks)
     pinned = {**LAYERS, **STAGES}
     if states in pinned:
         return planned(script, model, pinned[states], ranks=ranks)

@@ -54,6 +54,25 @@ TENSOR_ROWS = {
 }
 
 
+EXPERT_ROWS = {
+    "expert": {"zero": 0},
+    "expert, accumulated": {"zero": 0, "microbatches": 2},
+    "ZeRO-1, expert": {"zero": 1},
+    "ZeRO-2, expert, accumulated": {"zero": 2, "microbatches": 2},
+    "FSDP, expert": {"zero": 3},
+    "FSDP, expert, recomputed, accumulated": {"zero": 3, "recompute": "full", "microbatches": 2},
+}
+
+
+def expert_planned(model, row, count, ways=2):
+    """Return a plan whose innermost axis splits experts, and samples elsewhere."""
+    outer = ("batch",) if count > ways else ()
+    pins = {"mesh": (count // ways, ways) if outer else (ways,), **EXPERT_ROWS[row]}
+    pins["ops"] = {"*.experts.experts": (*outer, "e"), "*": (*outer, "batch")}
+    words = {"search": "recursive_programming", "pins": pins}
+    return api.plan(training.network(model), training.example(model), f"{count}xA100", **words)
+
+
 PIPELINE_ROWS = {
     "GPipe": ({"pipeline": 2, "microbatches": 2}, Schedule.GPIPE),
     "1F1B": ({"pipeline": 2, "microbatches": 4}, None),
@@ -134,6 +153,8 @@ def tensor_planned(model, row, count):
 def planned(model, row, count):
     if row in TENSOR_ROWS:
         return tensor_planned(model, row, count)
+    if row in EXPERT_ROWS:
+        return expert_planned(model, row, count)
     pins = ROWS[row] if model != "cnn" else {"zero": ROWS[row]["zero"]}
     network = training.network(model)
     words = {"mode": "data_parallel", "search": "recursive_programming"}

@@ -17,9 +17,9 @@ from jupyter_autotrain.parallel.plan import Plan
 from tests.parallel import training
 
 
-def held_elements(plan):
+def held_elements(plan, model="gpt2"):
     """Weight → elements that this rank holds of it."""
-    loop = training.Loop("gpt2", plan)
+    loop = training.Loop(model, plan)
     return {name: local(weight).numel() for name, weight in loop.net.named_parameters()}
 
 

@@ -132,17 +132,52 @@ def t5(layers=2):
     return transformers.T5ForConditionalGeneration(config)
 
 
-def mixtral():
+def mixtral(chosen=2):
     import transformers
 
-    experts = {"num_local_experts": 4, "num_experts_per_tok": 2}
+    experts = {"num_local_experts": 4, "num_experts_per_tok": chosen}
     return transformers.MixtralForCausalLM(
         transformers.MixtralConfig(**SIZES, **WORDS, **experts, num_key_value_heads=2)
     )
 
 
+def one_sided():
+    """Return a mixture whose tokens choose among the first two of four experts, so that a rank may get none."""
+    net = mixtral(chosen=1)
+    for layer in net.model.layers:
+        gate = layer.mlp.gate.weight
+        with torch.no_grad():
+            gate[1] = -gate[0]
+            gate[2:] = 0
+    return net
+
+
+def balanced():
+    net = mixtral()
+    net.config.output_router_logits = True
+    return net
+
+
+def qwen_moe():
+    """Return a mixture that not all tokens weigh to one, beside an expert that all of them see."""
+    import transformers
+
+    experts = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 16}
+    more = {"num_key_value_heads": 2, "shared_expert_intermediate_size": 16}
+    return transformers.Qwen2MoeForCausalLM(transformers.Qwen2MoeConfig(**SIZES, **WORDS, **experts, **more))
+
+
+def gpt_oss():
+    """Return a mixture with biases, and gates of its own."""
+    import transformers
+
+    experts = {"num_local_experts": 4, "num_experts_per_tok": 2, "num_key_value_heads": 2, "head_dim": 8}
+    return transformers.GptOssForCausalLM(transformers.GptOssConfig(**SIZES, **WORDS, **experts))
+
+
 MODELS = {"mlp": Mlp, "cnn": Cnn, "gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
 TENSOR_MODELS = {**MODELS, "blocks": Blocks, "t5": t5, "mixtral": mixtral}
+MIXTURES = {"mixtral": mixtral, "one-sided mixtral": one_sided, "qwen moe": qwen_moe, "gpt oss": gpt_oss}
 DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt2, llama, bloom, bert, vit, Blocks)}
 DEEP_MODELS["llama of 5 layers"] = partial(llama, 5)
 
@@ -151,7 +186,7 @@ def network(model):
     """Return a model by its name; "random 7" is drawn by that number."""
     if model.startswith("random "):
         return drawn(int(model.removeprefix("random ")))
-    return {**TENSOR_MODELS, **DEEP_MODELS}[model]()
+    return {**TENSOR_MODELS, **MIXTURES, **DEEP_MODELS, "balanced mixtral": balanced}[model]()
 
 
 def drawn(number):

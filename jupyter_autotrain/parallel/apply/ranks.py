@@ -18,6 +18,8 @@ DATA = "data"
 REPLICA = "replica"
 TENSOR = "tensor"
 PIPELINE = "pipeline"
+EXPERT = "expert"
+SAMPLES = "samples"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Ranks:
             same.
         tensor: Those that share layers, and have the same samples; None where each has all layers.
         pipeline: Those that have the stages of the same samples; None where each runs the whole model.
+        experts: Those with samples of their own as two axes: by those that have the same experts, and by those that
+            share them out; None where each has all experts.
     """
 
     rank: int
@@ -40,6 +44,7 @@ class Ranks:
     mesh: DeviceMesh | None
     tensor: DeviceMesh | None = None
     pipeline: DeviceMesh | None = None
+    experts: DeviceMesh | None = None
 
     @property
     def are_alone(self) -> bool:
@@ -128,8 +133,12 @@ def _device(environment: Mapping[str, str]) -> torch.device:
     return device
 
 
-def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, DeviceMesh | None, DeviceMesh | None]:
-    """Return the meshes of the ranks with samples of their own, of those that share layers, and of the stages."""
+def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, ...]:
+    """Return the meshes of the ranks with samples of their own, of those that share layers, of stages, and experts."""
+    if recipe.experts:
+        by_experts = (recipe.samples // recipe.experts.ranks, recipe.experts.ranks)
+        both = init_device_mesh(device, by_experts, mesh_dim_names=(DATA, EXPERT))
+        return both._flatten(SAMPLES), None, None, both  # noqa: SLF001 - torch has no public one
     axes = {
         PIPELINE: recipe.pipeline.stages if recipe.pipeline else 0,
         REPLICA: recipe.replicas if recipe.replicas > 1 else 0,

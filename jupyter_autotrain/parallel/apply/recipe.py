@@ -89,6 +89,19 @@ class TensorRecipe:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpertRecipe:
+    """The expert axis of a plan, the innermost one; its ranks have samples of their own.
+
+    Attributes:
+        ranks: Processes that share out the experts of each mixture.
+        modules: Paths of the modules that hold stacked experts.
+    """
+
+    ranks: int
+    modules: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PipelineRecipe:
     """The stages of a plan, each on consecutive ranks.
 
@@ -137,6 +150,7 @@ class Recipe:
         without_checkpointing: Whether the model's own gradient checkpointing is switched off.
         tensor: What ranks that share layers do; None: each rank has all of its layers.
         pipeline: What stages do; None: each rank runs the whole model.
+        experts: What ranks that share out experts do; None: each rank has all experts.
     """
 
     ranks: int
@@ -150,6 +164,12 @@ class Recipe:
     without_checkpointing: bool = False
     tensor: TensorRecipe | None = None
     pipeline: PipelineRecipe | None = None
+    experts: ExpertRecipe | None = None
+
+    @property
+    def mixtures(self) -> tuple[str, ...]:
+        """Return the paths of the modules whose experts lie on several ranks."""
+        return self.experts.modules if self.experts else ()
 
     @property
     def samples(self) -> int:
@@ -175,10 +195,16 @@ class Recipe:
         """Return the recipe with several groups of ranks that each hold all shards.
 
         Raises:
-            PlanError: The ranks cannot be divided so, or nothing is sharded.
+            PlanError: The ranks cannot be divided so, nothing is sharded, or the plan has an expert axis.
         """
         if replicas == 1:
             return self
+        if self.experts:
+            raise PlanError(
+                f"{replicas} replicas of a plan whose experts lie on {self.experts.ranks} ranks.",
+                "Weights that are shared out over all ranks.",
+                "Plan with mode='data_parallel', or leave out `replicas`.",
+            )
         if self.zero is ZeroLevel.NONE or not 0 < replicas < self.samples or self.samples % replicas:
             sharded = "no shards" if self.zero is ZeroLevel.NONE else f"shards over {self.samples} ranks"
             raise PlanError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import torch
 from torch import distributed, nn
@@ -15,7 +15,8 @@ from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from jupyter_autotrain.parallel.apply.clipping import local
-from jupyter_autotrain.parallel.apply.ranks import Ranks
+from jupyter_autotrain.parallel.apply.experts import shard_beside, share_experts
+from jupyter_autotrain.parallel.apply.ranks import DATA, EXPERT, Ranks
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.apply.stages import Tied, groups_of, keep_parts, parts_of
 from jupyter_autotrain.parallel.apply.tensor import share_layers
@@ -88,6 +89,8 @@ def spread(
     if recipe.tensor and ranks.tensor:
         share_layers(model, recipe.tensor, ranks.tensor, staged=recipe.pipeline is not None)
         warnings.filterwarnings("ignore", _VIEW)  # autograd itself refuses to change such a view in place
+    if recipe.experts and ranks.experts:
+        share_experts(model, recipe.experts, ranks.experts[EXPERT])
     if recipe.pipeline and not ranks.are_alone:
         return spread_parts(model, recipe, ranks, tied, fill)
     return _spread_whole(model, recipe, ranks, fill)
@@ -97,11 +100,12 @@ def _spread_whole(
     model: nn.Module, recipe: Recipe, ranks: Ranks, fill: Callable[[nn.Module], None] | None
 ) -> Synchronization:
     """Spread the weights of a model that each rank runs from end to end."""
-    replicates = recipe.zero is ZeroLevel.NONE and recipe.tensor is None
+    replicates = recipe.zero is ZeroLevel.NONE and recipe.tensor is None and recipe.experts is None
     groups: list[tuple[FSDPModule, ZeroLevel]] = []
     if ranks.mesh and not replicates:
+        mixtures = [(model.get_submodule(path), recipe.zero) for path in recipe.mixtures]
         layers = [(model.get_submodule(layer.path), layer.zero) for layer in recipe.layers]
-        groups = list(_sharded(model, [*layers, (model, recipe.zero)], recipe, ranks))
+        groups = list(_sharded(model, [*mixtures, *layers, (model, recipe.zero)], recipe, ranks))
     if fill:
         fill(model)
     if ranks.mesh is None or not replicates:
@@ -164,12 +168,17 @@ def _sharded(
     if recipe.compute:
         policy = MixedPrecisionPolicy(param_dtype=getattr(torch, recipe.compute))
         model.float()
+    mixtures = set(map(model.get_submodule, recipe.mixtures))
     for module, level in groups:
+        mesh = ranks.experts[DATA] if ranks.experts and module in mixtures else ranks.mesh
+        assert mesh is not None
         if recipe.zero is ZeroLevel.NONE:  # DDP knows no split weights, and no stages
-            yield replicate_split(module, mesh=ranks.mesh, mp_policy=policy), level
+            yield replicate_split(module, mesh=mesh, mp_policy=policy), level
             continue
-        free = level is ZeroLevel.PARAMETERS
-        yield fully_shard(module, mesh=ranks.mesh, reshard_after_forward=free, mp_policy=policy), level
+        words: dict[str, Any] = {"reshard_after_forward": level is ZeroLevel.PARAMETERS, "mp_policy": policy}
+        if module in mixtures:
+            words["shard_placement_fn"] = shard_beside(mesh.size())
+        yield fully_shard(module, mesh=mesh, **words), level
 
 
 def share_batch_statistics(model: nn.Module, ranks: Ranks) -> tuple[nn.Module, str]:

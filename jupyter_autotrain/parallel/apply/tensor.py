@@ -137,14 +137,14 @@ def _sum_gradients(module: nn.Module, mesh: DeviceMesh) -> None:
     forward = module.forward
 
     def run(*args: Any, **words: Any) -> Any:  # noqa: ANN401 - as the module's own
-        with _in_place(module, {name: summed(p, mesh) for name, p in module.named_parameters(recurse=False)}):
+        with in_place(module, {name: summed(p, mesh) for name, p in module.named_parameters(recurse=False)}):
             return forward(*args, **words)
 
     module.forward = functools.update_wrapper(run, forward)
 
 
 @contextmanager
-def _in_place(module: nn.Module, tensors: dict[str, torch.Tensor]) -> Iterator[None]:
+def in_place(module: nn.Module, tensors: dict[str, torch.Tensor]) -> Iterator[None]:
     """Let a module see tensors in the place of its own parameters."""
     held = dict(module._parameters)  # noqa: SLF001 - torch has no other way that keeps hooks
     module._parameters.update(tensors)  # type: ignore[arg-type] # noqa: SLF001 - as above

@@ -41,6 +41,8 @@ LINEAR = frozenset(("neg", "_to_copy", "clone", "copy", "contiguous", "detach", 
 SUMS = frozenset(("add", "sub"))
 JOINS = frozenset(("cat", "stack"))
 """With `SUMS`, kinds of ops that are linear in all their tensors taken together."""
+EXPERTS = "experts"
+"""Key of `OpGraph.meta`: paths of modules whose experts may lie on several ranks, as JSON."""
 SIZES = "sizes"
 """Key of `OpGraph.meta`: path of a module that writes out sizes of heads or features → attributes that hold them."""
 

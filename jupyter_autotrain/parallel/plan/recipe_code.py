@@ -9,7 +9,7 @@ from typing import Final
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.plan.modules import indices_of
-from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table
+from jupyter_autotrain.parallel.plan.tensor_code import EXPERT_TABLE, TABLE, Source, expert_table, tensor_table
 
 _IMPORTS: Final = """
 import os
@@ -95,10 +95,12 @@ def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool =
         batch_statistics: Whether the model takes statistics over the batch.
     """
     masters = bool(recipe.compute) and not _is_grouped(recipe)
-    optimizer = optimizer_code(masters=masters, several_meshes=recipe.tensor is not None)
+    optimizer = optimizer_code(masters=masters, several_meshes=_has_own_parts(recipe))
     own = [_spread(recipe, batch_statistics), optimizer, _loop(recipe)]
     if recipe.tensor:
         own.insert(0, "\n".join(tensor_table(recipe.tensor)))
+    if recipe.experts:
+        own.insert(0, "\n".join(expert_table(recipe.experts)))
     source = Source.of_interpreter()
     source.read(_IMPORTS)
     shared = source.reached_from("\n".join(own))
@@ -115,7 +117,12 @@ def optimizer_code(*, masters: bool, several_meshes: bool = False) -> str:
 
 def _is_grouped(recipe: Recipe) -> bool:
     """Return whether weights are gathered and reduced by FSDP, as it does where it shards none as well."""
-    return recipe.samples > 1 and (recipe.zero is not ZeroLevel.NONE or recipe.tensor is not None)
+    return recipe.samples > 1 and (recipe.zero is not ZeroLevel.NONE or _has_own_parts(recipe))
+
+
+def _has_own_parts(recipe: Recipe) -> bool:
+    """Return whether ranks have parts of layers, or experts of their own."""
+    return recipe.tensor is not None or recipe.experts is not None
 
 
 def usage(recipe: Recipe) -> Iterator[str]:
@@ -156,6 +163,8 @@ def _met(recipe: Recipe) -> Iterator[str]:
     yield '    if KIND == "cuda":'
     yield "        torch.cuda.set_device(DEVICE)"
     yield f"    mesh = {_mesh(recipe)}"
+    if recipe.experts:
+        yield '    samples = mesh._flatten("samples")'
     rank = "distributed.get_rank() // SHARING" if recipe.tensor else "distributed.get_rank()"
     yield f"    torch.manual_seed(torch.initial_seed() % 2**32 + {rank})  # ranks drop out other units"
 
@@ -166,6 +175,8 @@ def _mesh(recipe: Recipe) -> str:
         del sizes["replica"]
     if recipe.tensor:
         sizes["tensor"] = recipe.tensor.ranks
+    if recipe.experts:
+        sizes = {"data": recipe.samples // recipe.experts.ranks, "expert": recipe.experts.ranks}
     names = ", ".join(f'"{name}"' for name in sizes)
     shape = ", ".join(map(str, sizes.values()))
     comma = "," if len(sizes) == 1 else ""
@@ -194,6 +205,8 @@ def _distributed(recipe: Recipe) -> Iterator[str]:
     """Yield what makes the weights those of a rank: layers shared, then replicas or shards."""
     if recipe.tensor:
         yield from share_lines('mesh["tensor"]')
+    if recipe.experts:
+        yield f'    share_experts(model, {EXPERT_TABLE}, mesh["expert"])'
     if _is_grouped(recipe):
         yield from _sharded(recipe)
     elif recipe.samples > 1:
@@ -209,7 +222,10 @@ def share_lines(words: str) -> Iterator[str]:
 def _sharded(recipe: Recipe) -> Iterator[str]:
     call = "replicate_split"
     axes = '["replica", "data"]' if recipe.replicas > 1 else '["data"]'
-    words = f"mesh=mesh{axes if recipe.tensor else ''}"
+    mesh = f"mesh{axes if recipe.tensor else ''}"
+    if recipe.experts:
+        mesh = "samples"
+    words = ""
     if recipe.zero is not ZeroLevel.NONE:
         call = "fully_shard"
         words += f", reshard_after_forward={recipe.zero is ZeroLevel.PARAMETERS}"
@@ -217,10 +233,14 @@ def _sharded(recipe: Recipe) -> Iterator[str]:
         words += ", mp_policy=policy"
         yield f"    policy = MixedPrecisionPolicy(param_dtype=torch.{recipe.compute})"
         yield "    model.float()  # shards of 32 bits"
+    if recipe.experts:
+        beside = ', shard_placement_fn=shard_beside(mesh["data"].size())' if recipe.zero is not ZeroLevel.NONE else ""
+        yield f"    for path in {EXPERT_TABLE}.modules:"
+        yield f'        {call}(model.get_submodule(path), mesh=mesh["data"]{words}{beside})'
     for path in _paths([layer.path for layer in recipe.layers]):
         yield from path
-        yield f"        {call}(model.get_submodule(path), {words})"
-    yield f"    {call}(model, {words})"
+        yield f"        {call}(model.get_submodule(path), mesh={mesh}{words})"
+    yield f"    {call}(model, mesh={mesh}{words})"
 
 
 def _paths(paths: Sequence[str]) -> Iterator[tuple[str]]:
@@ -251,7 +271,7 @@ def _loop(recipe: Recipe) -> str:
         "{sync}": "".join(f"        {line}\n" for line in lines),
         "{rank}": f"{rank} * MICROBATCHES + " if several else "",
         "{groups}": "RANKS // SHARING" if recipe.tensor else "RANKS",
-        "{clip}": "clip" if recipe.tensor else "torch.nn.utils.clip_grad_norm_",
+        "{clip}": "clip" if _has_own_parts(recipe) else "torch.nn.utils.clip_grad_norm_",
         "{sum}": "    distributed.all_reduce(total)\n" if several else "",
     }
     loop = _LOOP

@@ -11,6 +11,7 @@ from jupyter_autotrain.parallel.apply.recipe import LayerRecipe, Recipe
 from jupyter_autotrain.parallel.choices import beyond, executed
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.decision import Decision
+from jupyter_autotrain.parallel.expert_axis import expert_recipe
 from jupyter_autotrain.parallel.graph.graph import OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
@@ -48,6 +49,7 @@ def recipe_of(costs: DecisionCosts) -> Recipe:
         without_checkpointing=bool(graph.meta.get("note")),
         tensor=tensor_recipe(graph, decision),
         pipeline=pipeline_recipe(graph, decision),
+        experts=expert_recipe(graph, decision),
     )
 
 

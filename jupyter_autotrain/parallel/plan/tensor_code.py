@@ -10,13 +10,14 @@ from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from typing import Final
 
-from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe
+from jupyter_autotrain.parallel.apply.recipe import ExpertRecipe, Layout, ModuleRecipe, TensorRecipe
 from jupyter_autotrain.parallel.plan.modules import indices_of, template_of
 
 TABLE: Final = "LAYERS"
+EXPERT_TABLE: Final = "EXPERTS"
 _MEMORY: Final = "jupyter_autotrain.parallel.cost"
 _INTERPRETER: Final = "jupyter_autotrain.parallel.apply"
-_SHARED: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor")  # in order of need
+_SHARED: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor", "experts")  # in order of need
 _STAGED: Final = ("ranks", "stages", "sharding", "pipeline")
 _FOR_CHECKERS: Final = re.compile(r"  # (?:type: ignore|noqa).*")
 _ERROR: Final = '''class PlanError(Exception):
@@ -112,6 +113,14 @@ def tensor_table(recipe: TensorRecipe) -> Iterator[str]:
         paths = getattr(recipe, name)
         if paths:
             yield from tuple_lines(name, ((path, "{}") for path in paths))
+    yield ")\n"
+
+
+def expert_table(recipe: ExpertRecipe) -> Iterator[str]:
+    """Yield the lines of a recipe's expert axis."""
+    yield f"{EXPERT_TABLE} = ExpertRecipe("
+    yield f"    ranks={recipe.ranks},"
+    yield from tuple_lines("modules", ((path, "{}") for path in recipe.modules))
     yield ")\n"
 
 

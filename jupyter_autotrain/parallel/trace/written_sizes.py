@@ -15,8 +15,9 @@ from typing import Final
 
 import torch
 
+from jupyter_autotrain.parallel.apply.experts import can_share
 from jupyter_autotrain.parallel.apply.products import can_split
-from jupyter_autotrain.parallel.graph.graph import SIZES, WHOLE
+from jupyter_autotrain.parallel.graph.graph import EXPERTS, SIZES, WHOLE
 from jupyter_autotrain.parallel.trace.internals import Passed
 
 _VIEWS: Final = frozenset((torch.Tensor.view, torch.Tensor.reshape, torch.reshape))
@@ -55,10 +56,12 @@ class WrittenSizes:
                 self.found.setdefault(path, set()).update(held or ({ELSEWHERE} if what == HEADS else ()))
 
     def notes(self) -> dict[str, str]:
-        """Return what the graph is to keep, with the modules whose weights are not split."""
+        """Return what the graph is to keep, with the modules whose weights are not split, and those with experts."""
         whole = [name for name, module in self._model.named_modules() if _has_matrix(module) and not can_split(module)]
         sizes = {path: sorted(attributes) for path, attributes in self.found.items()}
-        return {key: json.dumps(value) for key, value in ((SIZES, sizes), (WHOLE, whole)) if value}
+        mixtures = [name for name, module in self._model.named_modules() if can_share(module)]
+        found = ((SIZES, sizes), (WHOLE, whole), (EXPERTS, mixtures))
+        return {key: json.dumps(value) for key, value in found if value}
 
     def _note_new(self, path: str, sizes: Sequence[int]) -> None:
         """Take on the heads of a tensor that is made for all of them, as a bias of positions is."""

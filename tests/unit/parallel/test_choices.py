@@ -1,16 +1,18 @@
 """The table of choices: each kind has a row, and a plan with more than the executed rows is refused before it runs."""
 
 from dataclasses import replace
+from math import prod
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from jupyter_autotrain.core.cluster import TIMES  # noqa: E402 - after the check for torch
 from jupyter_autotrain.errors import PlanError  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
-from jupyter_autotrain.parallel.choices import CHOICES, Support, choices_in  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.choices import CHOICES, Support, beyond, choices_in  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel  # noqa: E402 - as above
-from jupyter_autotrain.parallel.graph.graph import LoopRole  # noqa: E402 - after the check for torch
+from jupyter_autotrain.parallel.graph.graph import EXPERTS, LoopRole  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from tests.example_graphs import gpt  # noqa: E402 - after the check for torch
 from tests.parallel import training  # noqa: E402 - after the check for torch
@@ -187,6 +189,64 @@ def test_stages_need_layers_that_add_their_residuals_themselves(outside, reason)
     plan = api.plan(Residual(outside=outside), torch.zeros(16, 8, dtype=torch.long), "2xA100", **words)
     assert reason in " ".join(plan.beyond)
     assert bool(plan.beyond) is bool(reason)
+
+
+MIXTURE = "*.experts.experts"
+
+
+def mixture(mesh, experts, attention=None):
+    samples = ("batch",) * len(mesh)
+    ops = {MIXTURE: experts, "*.attention": attention or samples, "*": samples}
+    words = {"pins": {"mesh": mesh, "ops": ops, "zero": 1}, **INSTANT}
+    return api.plan(training.network("mixtral"), training.example("mixtral"), f"{prod(mesh)}xA100", **words)
+
+
+@pytest.mark.parametrize(
+    ("mesh", "experts", "name"),
+    [((2, 2), ("batch", "e"), f"expert 2{TIMES}data 2, ZeRO-1"), ((4,), ("e",), "expert 4"), ((2,), ("e",), "expert 2")],
+)
+def test_an_expert_axis_is_executed_alone_and_beside_a_data_axis(mesh, experts, name):
+    pytest.importorskip("transformers")
+    plan = mixture(mesh, experts)
+    recipe = plan.recipe()
+    assert plan.beyond == ()
+    assert plan.solution.name.startswith(name)
+    assert "expert axis" in rows(plan)
+    assert (recipe.samples, recipe.experts.ranks, recipe.zero) == (prod(mesh), mesh[-1], 1)
+    assert recipe.mixtures == ("model.layers.0.mlp.experts", "model.layers.1.mlp.experts")
+
+
+@pytest.mark.parametrize(
+    ("mesh", "experts", "attention", "reason"),
+    [
+        ((2, 2), ("e", "batch"), None, "where it is not the innermost one"),
+        ((2, 2), ("i", "e"), None, "where the axis tensor splits more than samples"),
+        ((2,), ("e",), ("h",), "where it splits more than experts and samples"),
+    ],
+)
+def test_an_expert_axis_beside_other_splits_is_exported_only(mesh, experts, attention, reason):
+    pytest.importorskip("transformers")
+    plan = mixture(mesh, experts, attention)
+    assert "expert axis used otherwise" in rows(plan)
+    with pytest.raises(PlanError, match=reason):
+        plan.recipe()
+
+
+def test_experts_that_choose_their_tokens_are_exported_only():
+    """Such a module has no numbers of experts as an argument, so that no rank knows where a token is to go."""
+    pytest.importorskip("transformers")
+    plan = mixture((2,), ("e",))
+    meta = {key: value for key, value in plan.graph.meta.items() if key != EXPERTS}
+    decided = replace(plan.graph, meta=meta), plan.decision
+    assert any("no module of stacked experts" in words for words in beyond(*decided))
+
+
+def test_a_context_axis_is_refused_with_where_torch_runs_it():
+    pins = {"mesh": (2,), "ops": {"*attn.attention": ("h",), "loss*": ("batch",), "*": ("sequence",)}}
+    plan = api.plan(GRAPH, cluster="2xA100", pins=pins, **INSTANT)
+    with pytest.raises(PlanError, match="which torch runs on GPUs only") as caught:
+        plan.apply(None, None, None)
+    assert len(str(caught.value).splitlines()) == 3
 
 
 def test_optimizer_states_on_the_host_are_refused():
