@@ -102,6 +102,8 @@ def parameters_of(model):
 def compare(case, code):
     torch.manual_seed(0)
     model = MODELS[case.partition(":")[0]]().double().train()
+    if case.startswith("mixtral"):
+        model.set_experts_implementation("eager")  # torch has no grouped products of 64 bits
     alone = copy.deepcopy(model)
     expected = train(alone, torch.optim.AdamW(alone.parameters(), lr=3e-4))
     if hasattr(code, "spread_stages"):
