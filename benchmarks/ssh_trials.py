@@ -5,7 +5,7 @@
 The hosts are real OpenSSH servers in network namespaces of this machine, so all of them share its cores. Everything
 goes through the manager. The first contact is also that of a process which has imported nothing yet; those to the next
 hosts are without that. Limits: 1.5 s for the first contact with a bundle of 1 MB, 0.25 s from submit to the first
-metric on a connected host, 10 trials per second.
+metric on a connected host, 10 trials per second, and 25 on one host from a warm process there.
 
 With an interpreter that has NNI 3.0 (also by the variable AUTOTRAIN_PEER_PYTHON) its remote service runs on the same
 hosts in the same run, as it is by default and with `reuse_mode`; else its figures on one host of a quiet machine are
@@ -35,6 +35,7 @@ from tests.labs import ssh_lab
 
 CELL = "for step in range(11):\n    report(step=step, acc=0.5)\n"
 LIMIT_CONTACT_S, LIMIT_FIRST_S, LIMIT_PER_S = 1.5, 0.25, 10.0
+LIMIT_WARM_PER_S = 25.0
 QUIET_NNI = {"contact_s": 9.0, "first_s": 0.85, "per_s": 30.4 / 60, "reuse_per_s": 3.1 / 60}
 NNI_TRIALS = 6
 # NNI installs itself on each host before it runs anything, which needs no index where it is installed.
@@ -143,7 +144,13 @@ def measure(lab: ssh_lab.SshLab, home: Home, trials: int, theirs: dict[str, floa
             line(f"first contact, 1 MB bundle, {which}", contact_s, "s", LIMIT_CONTACT_S, theirs["contact_s"])
         first_s = statistics.median(first_metric_s(home, one) for _ in range(SINGLE))
         line("submit to first metric, connected", first_s, "s", LIMIT_FIRST_S, theirs["first_s"])
+        warm = {**one, "reuse": True}
+        first_metric_s(home, warm)  # starts the process on the host
+        warm_s = statistics.median(first_metric_s(home, warm) for _ in range(SINGLE))
+        line("submit to first metric, warm", warm_s, "s", LIMIT_FIRST_S, theirs["first_s"])
         rates = (theirs["per_s"], theirs["reuse_per_s"])
+        warm_rate = trials_per_s(home, warm, trials)
+        line(f"{trials} warm trials on 1 host", warm_rate, "trials/s", LIMIT_WARM_PER_S, *rates)
         rate = trials_per_s(home, profile(lab, HOSTS), trials)
         line(f"{trials} trials over {len(HOSTS)} hosts", rate, "trials/s", LIMIT_PER_S, *rates)
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores that hosts, manager and benchmark share")
