@@ -245,6 +245,7 @@ CHOICES: Final = (
     Choice("tensor axis", _EXECUTED, _layers),
     Choice("tensor axis with sequence", _EXECUTED, _positions),
     Choice("torch.compile on a tensor axis", _NOT, lambda _: ""),  # a choice of the script, which `apply` refuses
+    Choice("start on the meta device", _EXECUTED, lambda _: ""),  # a choice of the script, too
     Choice("tensor axis used otherwise", _EXPORTED, _odd_layers),
     Choice("tensor axis over features", _EXPORTED, partial(_axis, LoopRole.FEATURE, "features split")),
     Choice("tensor axis over heads", _EXPORTED, partial(_axis, LoopRole.HEAD, "heads split")),

@@ -130,7 +130,8 @@ def usage(recipe: Recipe) -> Iterator[str]:
     start = f"torchrun --nproc-per-node {recipe.ranks} script.py" if recipe.ranks > 1 else "python script.py"
     yield f"Save it as plan_code.py. In your script, started with `{start}`"
     if recipe.ranks > 1:
-        yield "(on several machines with --nnodes and a rendezvous), and with batches that are alike on all ranks:"
+        yield "(on several machines with --nnodes and a rendezvous), with batches that are alike on all ranks, and a"
+        yield "model that has values, those of rank 0 (on the meta device: plan.apply(..., weights=folder) reads them):"
     yield "  from plan_code import train"
     yield "  for loss in train(model, loader): ..."
 
