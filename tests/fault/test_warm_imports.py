@@ -9,9 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain.agent import system
 from jupyter_autotrain.backends.local import LocalBackend
 from jupyter_autotrain.core.home import Home
-from tests.fault.warm_trials import await_imports, cold_backend, end_warm, said, start, values, warm, warm_backend
+from jupyter_autotrain.testing import wait_until
+from tests.fault.warm_trials import (
+    await_imports,
+    cold_backend,
+    end_warm,
+    kill,
+    said,
+    start,
+    values,
+    warm,
+    warm_backend,
+    warm_pids,
+)
 
 pytestmark = pytest.mark.fault
 
@@ -106,6 +119,20 @@ def test_an_upgrade_renews_the_process_and_the_import(backend: LocalBackend, hom
     install(venv, versioned="WORD = 'newer'")
     assert printed(backend, home, cell, 2, python) == "newer"
     assert [entry.process for entry in warm(home)] != [before.process]
+
+
+def test_a_copy_that_imports_takes_the_place_of_a_warm_process_that_is_killed_meanwhile(
+    backend: LocalBackend, home: Home, venv: Path, tmp_path: Path
+) -> None:
+    go = tmp_path / "go"
+    python = install(venv, slow=f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)")
+    for number in (1, 2):
+        start(backend, home, "import slow", number, python=python)
+    (pid,) = warm_pids(home)
+    wait_until(lambda: len(system.children(pid)) == 3, "two trials, and the copy that imports")
+    kill(pid)
+    go.touch()
+    assert await_imports(home, "slow").imports == ["slow"]
 
 
 def test_a_module_that_travels_hides_one_that_was_imported(backend: LocalBackend, home: Home, venv: Path) -> None:

@@ -164,6 +164,7 @@ class WarmProcess:
             return
         os.close(reader)
         streams.reset_signals()
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # its parent may be killed meanwhile
         self._running.clear()
         teller = Teller(writer)
         try:
