@@ -83,6 +83,11 @@ def missing(spec: ExperimentSpec, backend: Backend) -> Iterator[str]:
             "resources.nodes (it runs a trial on one node; there, `workers_per_node` gives it several processes)",
         ),
         (
+            spec.elastic and needs.nodes > 1,
+            can.elastic_nodes,
+            "elastic on several nodes (it ends the job with the first node that is lost; leave elastic out)",
+        ),
+        (
             needs.workers_per_node > 1,
             can.multi_worker,
             "resources.workers_per_node (it starts one worker per trial)",

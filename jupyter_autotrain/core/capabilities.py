@@ -13,6 +13,7 @@ class Capabilities:
 
     Attributes:
         multi_node: Runs a trial on several nodes (`resources.nodes`).
+        elastic_nodes: An elastic trial on several nodes goes on when one of them is lost.
         multi_worker: Starts several workers of a trial on a node (`resources.workers_per_node`).
         artifacts: Brings files back: `fetch` works, and so does `returns:`.
         survives_manager: Trials go on when the process ends that called `submit`; else `submit` runs them.
@@ -28,6 +29,7 @@ class Capabilities:
     """
 
     multi_node: bool = False
+    elastic_nodes: bool = True
     multi_worker: bool = False
     artifacts: bool = True
     survives_manager: bool = True

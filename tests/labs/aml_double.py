@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -19,7 +20,6 @@ from xml.sax.saxutils import escape
 
 import jsonschema  # type: ignore[import-untyped] # has no stubs
 
-from jupyter_autotrain.agent import wire
 from tests.labs.service_double import Answer, Asked, RefusalError, Route, ServiceDouble
 from tests.labs.service_jobs import Job, JobRunner, new_address
 
@@ -325,7 +325,9 @@ class AmlDouble(ServiceDouble):
             if asked.headers.get("x-ms-blob-type") != "BlockBlob":
                 raise RefusalError(400, "x-ms-blob-type is missing.")
             path.parent.mkdir(parents=True, exist_ok=True)
-            wire.write_atomically(str(path), asked.body, sync=False)
+            draft = self._storage.parent / f"draft-{secrets.token_hex(8)}"  # a mount never shows a part of a blob
+            draft.write_bytes(asked.body)
+            draft.rename(path)
             return Answer(None, 201)
         if not path.is_file():
             raise RefusalError(404, "The specified blob does not exist.")

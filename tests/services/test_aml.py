@@ -17,6 +17,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.aml.backend import AmlBackend
 from jupyter_autotrain.backends.services.aml.login import Token, credential_of
 from jupyter_autotrain.backends.services.aml.service import AmlService
+from jupyter_autotrain.backends.services.reuse import ReusingService
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Placement, Resources
@@ -51,6 +52,7 @@ class OnAml(OnADouble):
             "subscription": aml_double.SUBSCRIPTION, "resource_group": aml_double.GROUP, "compute": aml_double.COMPUTE,
             "workspace": aml_double.WORKSPACE, "image": "python:3.12", "python": sys.executable,
             "address": self.double.address, "blob_address": self.double.address, "ca_file": str(self.ca_file),
+            "reuse": 0,
         }  # fmt: skip
 
     def get_token(self, *scopes: str) -> Token:
@@ -77,8 +79,11 @@ class OnAml(OnADouble):
 
     def service(self, backend: Backend) -> AmlService:
         assert isinstance(backend, AmlBackend)
-        assert isinstance(backend._service, AmlService)
-        return backend._service
+        service = backend._service
+        if isinstance(service, ReusingService):
+            service = service._service
+        assert isinstance(service, AmlService)
+        return service
 
 
 @pytest.mark.long

@@ -16,9 +16,11 @@ from jupyter_autotrain.errors import BackendError, SubmitUnknownError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.services.on_a_double import WAITS, OnADouble
 from tests.services.searches import search_with_a_killed_manager
+from tests.services.test_aml import OnAml
 from tests.services.test_dlc import OnDlc, with_sdk
 from tests.services.test_dlts import OnDlts
 from tests.services.test_openpai import OnOpenpai
+from tests.services.test_ray import OnRay
 
 SECRET = "s3cr3t-t0ken-0123456789"
 
@@ -90,6 +92,20 @@ class _Reuse(OnADouble):
     def forget(self, job_id: str) -> None:
         """Have the double know a job no more."""
 
+    def test_trials_run_in_the_order_of_their_numbers(self, backend: Backend, home: Home, tmp_path: Path) -> None:
+        first = self.begin(backend, home, WAITS, 1)
+        self.begun(backend, first)
+        order = tmp_path / "order"
+        code = f"with open({str(order)!r}, 'a') as file:\n    print(k, file=file)"
+        refs = []
+        for number in (10, 9, 2):
+            own = {"number": number, "params": {"k": number}}
+            refs.append(self.start(backend, home, code, experiment_id="e2", **own))
+        backend.put(first, wire.STOP_FILE, b"")
+        for ref in refs:
+            assert self.finish(backend, ref).state is TrialState.SUCCEEDED
+        assert order.read_text().split() == ["2", "9", "10"]
+
     def test_a_trial_whose_process_is_killed_is_lost_and_the_long_job_goes_on(
         self, backend: Backend, home: Home
     ) -> None:
@@ -150,6 +166,19 @@ class TestDlc(_Reuse, OnDlc):
 
     def forget(self, job_id: str) -> None:
         del self.double.asked_jobs[job_id]
+
+
+@pytest.mark.long
+class TestAml(_Reuse, OnAml):
+    """On the double of Azure Machine Learning, whose blob store cannot rename."""
+
+
+@pytest.mark.long
+class TestRay(_Reuse, OnRay):
+    """On the double of Ray, with a storage that its nodes and this machine have mounted."""
+
+    def options(self) -> JsonObject:
+        return {**super().options(), "storage": self.shared_storage}
 
 
 @pytest.mark.long

@@ -9,6 +9,7 @@ import psutil
 import pytest
 
 from jupyter_autotrain import manager
+from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.core.home import Home
@@ -71,12 +72,27 @@ class _Soak(OnADouble):
         doubled = len(self.double.begun) - len(set(self.double.begun))
         print(f"{self.kind}: {trials} trials, {len(lost)} lost, {len(self.double.begun)} jobs, {len(seen)} points")  # noqa: T201 - the figures of the soak
         assert not lost, [(trial.number, trial.state, trial.reason) for trial in lost]
-        assert (len(self.double.begun), doubled) == (trials, 0)
+        self.check_jobs(len(self.double.begun), trials)
+        assert doubled == 0
         assert seen == [(number, 1, step) for number in range(1, trials + 1) for step in range(3)]
+
+    def check_jobs(self, jobs: int, trials: int) -> None:
+        """See that there were as many jobs as there had to be."""
+        assert jobs == trials
 
     @pytest.mark.soak
     def test_a_hundred_trials_survive_killed_managers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.soak(tmp_path, monkeypatch, 100, 6)
+
+
+class _Reuse(_Soak):
+    """The same in long jobs."""
+
+    def options(self) -> JsonObject:
+        return {**super().options(), "reuse": 4, "reuse_idle": 20.0}
+
+    def check_jobs(self, jobs: int, trials: int) -> None:
+        assert jobs < trials // 2
 
 
 def processes_of(folder: Path) -> list[str]:
@@ -112,6 +128,30 @@ class TestAml(OnAml, _Soak):
 
 class TestRay(OnRay, _Soak):
     """On the double of a Ray head."""
+
+
+class TestOpenpaiReuse(_Reuse, OnOpenpai):
+    """On the double of OpenPAI, in long jobs."""
+
+
+class TestDltsReuse(_Reuse, OnDlts):
+    """On the double of DLTS, in long jobs."""
+
+
+@with_sdk
+class TestDlcReuse(_Reuse, OnDlc):
+    """On the double of PAI-DLC, in long jobs."""
+
+
+class TestAmlReuse(_Reuse, OnAml):
+    """On the double of Azure Machine Learning, in long jobs."""
+
+
+class TestRayReuse(_Reuse, OnRay):
+    """On the double of a Ray head, in long jobs."""
+
+    def options(self) -> JsonObject:
+        return {**super().options(), "storage": self.shared_storage}
 
 
 del OnADouble

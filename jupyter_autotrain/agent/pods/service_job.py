@@ -42,7 +42,9 @@ REQUESTS = "requests"
 ANSWERS = "answers"
 LOG = "log"
 BEGUN = "begun"
-POOL = "pool"  # of what stands in the variable of the job of a pilot: the folder of its pool, beside those of jobs
+POOL = "pool"  # of what stands in the variable of the job of a pilot: where its trials wait, in the storage
+OWN_LOGS = "own_logs"  # as POOL: whether each trial has a log there; else that of the pilot is theirs
+ENTRY_END = "."  # before the name of a trial in that of its entry
 _LOOK_AGAIN_S = 0.1
 _SEND_LOG_TICKS = 10
 REQUEST_VARIABLE = "AUTOTRAIN_REQUEST"
@@ -71,24 +73,30 @@ def run(environ: Mapping[str, str], folder: str, code: str, shared: str = "") ->
 def _run_pool(environ: Mapping[str, str], options: Mapping[str, object], folder: str, shared: str) -> int:
     """Run trials until none comes; return the exit code of the job."""
     jobs, own_name = os.path.split(shared)
+    root = os.path.dirname(jobs)
     own = {**environ, places.POD_VARIABLE: json.dumps({**options, POOL: ""})}
 
     def run_trial(name: str, entry: Entry, how: str) -> None:
+        name = name.partition(ENTRY_END)[2]
         of_trial = f"{jobs}/{name}"
         begun = f"{of_trial}/{BEGUN}"
         umask = os.umask(0)  # the manager, which may be another user, removes all of it
         if not how:
             os.mkdir(begun)  # fails where another pilot has begun it
-            os.mkdir(f"{begun}/{own_name}")
-        elif not os.path.isdir(f"{begun}/{own_name}"):
+            wire.write_atomically(f"{begun}/{own_name}", b"", sync=False)
+        elif not os.path.exists(f"{begun}/{own_name}"):
             return
-        log = os.open(f"{of_trial}/{LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        if options.get(OWN_LOGS):
+            log = os.open(f"{of_trial}/{LOG}", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            for stream in (1, 2):
+                os.dup2(log, stream)
+        else:
+            own[places.JOB_VARIABLE] = name
         os.umask(umask)
-        for stream in (1, 2):
-            os.dup2(log, stream)
-        _run_trial(own, f"{os.path.dirname(folder)}/{name}", str(entry["code"]), of_trial, goes_on=bool(how))
+        path = f"{os.path.dirname(folder)}/{name}"
+        _run_trial(own, path, f"{root}/{entry['code']}", of_trial, goes_on=bool(how))
 
-    waiting = WaitingTrials(f"{os.path.dirname(jobs)}/{options[POOL]}")
+    waiting = WaitingTrials(f"{root}/{options[POOL]}")
     idle_s = options.get(places.REUSE_IDLE)
     pilot = Pilot(waiting, shared, run_trial, idle_s=float(idle_s) if isinstance(idle_s, (int, float)) else 0.0)
     is_done = pilot.run()

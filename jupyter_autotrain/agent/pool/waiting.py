@@ -11,7 +11,7 @@ from jupyter_autotrain.agent import fields, files, wire
 
 TAKEN = "taken-"
 RAN = "ran"
-_WAITING = "waiting"
+WAITING = "waiting"
 _GIVEN = "given-"  # begins the name of an entry on its way there
 
 
@@ -24,7 +24,7 @@ class WaitingTrials:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self._folder = os.fspath(folder)
-        self.path = f"{self._folder}/{_WAITING}"
+        self.path = f"{self._folder}/{WAITING}"
 
     def open(self) -> None:
         """Have trials be taken from now on."""

@@ -26,11 +26,10 @@ from jupyter_autotrain.backends.log_channel import judging
 from jupyter_autotrain.backends.log_channel.collected import CollectedTrial, collected_folder
 from jupyter_autotrain.backends.log_channel.log_reading import read_stream
 from jupyter_autotrain.backends.services.following import JobFollower
-from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import PLACE, Packer, TrialPackage, new_name
-from jupyter_autotrain.backends.services.reuse import ReusingService
+from jupyter_autotrain.backends.services.reuse import POOLED, ReusingService
 from jupyter_autotrain.backends.services.service import AnswerLostError, Service, ServiceState, nodes_of
-from jupyter_autotrain.backends.services.shared_folder import FolderService
+from jupyter_autotrain.backends.services.shared_folder import SharesFolder
 from jupyter_autotrain.backends.services.tracked_job import ServiceJob
 from jupyter_autotrain.core.backend import (
     BackendContext,
@@ -65,13 +64,15 @@ class ServiceBackend(TrialDirectories, ABC):
     """
 
     poll_interval = PollInterval(least_s=0.1, most_s=5.0)  # news are pushed
+    reuse = 0  # how many long jobs there may be where the profile does not say it
 
     def __init__(self, profile: Profile, context: BackendContext) -> None:
         self.name = profile.name
         self._profile = profile
         self._context = context
         self._service = self._reusing(self.connect(profile.options))
-        self.capabilities = replace(self._service.capabilities, pushes=True, follows_files=False, keeps_output=False)
+        can = self._service.capabilities
+        self.capabilities = replace(can, pushes=True, follows_files=False, keeps_output=False, elastic_nodes=False)
         self._packer = Packer(context, self._service.node_variables, lingers=not self._service.keeps_whole_log)
         self._on_news: Callable[[Collection[str]], None] = lambda _job_ids: None
         self._follower = JobFollower(self._service, lambda job_id: self._on_news([job_id]))
@@ -82,10 +83,10 @@ class ServiceBackend(TrialDirectories, ABC):
 
     def _reusing(self, service: Service) -> Service:
         """Return the service, or that which runs trials one after another in its jobs, as the profile has it."""
-        folder = service.folder if isinstance(service, FolderService) else None
-        if not isinstance(folder, MountedFolder) or not self._profile.options.get("reuse"):
-            return service
-        return ReusingService(service, folder, self._profile.options, self._package)
+        options = self._profile.options
+        most = int(cast("int", options.get("reuse", self.reuse)))
+        folder = service.shared_folder if most and isinstance(service, SharesFolder) else None
+        return service if folder is None else ReusingService(service, folder, most, options, self._package)
 
     def subscribe(self, on_news: Callable[[Collection[str]], None], on_progress: Callable[[str, str], None]) -> None:  # noqa: ARG002 - a submit is a few requests
         """Have a function called when there is something new."""
@@ -117,6 +118,8 @@ class ServiceBackend(TrialDirectories, ABC):
         """Start the trial; twice is once."""
         package = self._package(trial)
         data: JsonObject = {"name": package.name, "fetch_limit_bytes": trial.fetch_limit_bytes}
+        if isinstance(self._service, ReusingService) and package.nodes == 1:
+            data = {**data, POOLED: True}
         if package.nodes > 1:
             workers = trial.resources.workers_per_node
             data = {**data, "nodes": package.nodes, "workers": workers, "elastic": trial.elastic}

@@ -48,6 +48,7 @@ class TrialPackage:
         options: Of the profile and the header's section.
         files: By their names in one folder.
         variables: Of the job.
+        is_pilot: Whether the job runs trials one after another; see `reuse`.
     """
 
     home: str
@@ -56,6 +57,7 @@ class TrialPackage:
     options: JsonObject
     files: Mapping[str, bytes]
     variables: Mapping[str, str]
+    is_pilot: bool = False
 
     @property
     def python(self) -> str:

@@ -11,65 +11,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from typing import Final, Protocol, cast
+from typing import Final, Protocol, cast, runtime_checkable
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import places, service_job
 from jupyter_autotrain.backends.services import http_client
+from jupyter_autotrain.backends.services.folder_storage import FolderStorage
 from jupyter_autotrain.backends.services.package import TrialPackage, experiment_of, new_name
+from jupyter_autotrain.backends.services.pools import GivenTrials, Pool
 from jupyter_autotrain.backends.services.service import ServiceState, nodes_of
 from jupyter_autotrain.core.backend import JobRef
-from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError
 
 ROOT: Final = "jupyter-autotrain"
 _PACKAGES = "packages"
 _ANSWER_S = 60.0
-
-
-class FolderStorage(Protocol):
-    """The folder, as this machine reaches it: paths are relative to it.
-
-    Every method raises `OSError` where a mount fails, and `BackendError` where a service refuses.
-    """
-
-    look_again_s: float  # between two looks for an answer
-
-    def check(self, timer: StepTimer) -> CheckStep:
-        """Return the step that says whether this machine can write there; raise nothing."""
-        ...
-
-    def has(self, path: str) -> bool:
-        """Return whether there is a file, or a folder that was written."""
-        ...
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a file, wholly or not at all; its folder is there, or need not be."""
-        ...
-
-    def write_folder(self, path: str, content: Mapping[str, bytes]) -> None:
-        """Write a folder of files, wholly or not at all; one that is there already is the same."""
-        ...
-
-    def make_folder(self, path: str) -> None:
-        """Make a folder that jobs can write into."""
-        ...
-
-    def take(self, path: str) -> bytes | None:
-        """Return a file and remove it; None where there is none."""
-        ...
-
-    def sizes(self, path: str) -> Mapping[str, int]:
-        """Return the bytes of all files below a folder, by their paths in it; none where there is no such folder."""
-        ...
-
-    def remove_folder(self, path: str) -> None:
-        """Remove a folder and all below it; one that is gone is passed over."""
-        ...
 
 
 class SharedFolder:
@@ -83,6 +44,15 @@ class SharedFolder:
     def __init__(self, storage: FolderStorage, there: str) -> None:
         self.storage = storage
         self.there = there
+        self._alone = threading.Lock()
+
+    def pool(self, name: str) -> Pool:
+        """Return the pool of a name; its trials are given to pilots, as a blob store cannot rename."""
+        return GivenTrials(self.storage, name, self._alone)
+
+    def log(self, ref: JobRef, lines: int | None, node: int) -> str:  # noqa: ARG002 - as below
+        """Return nothing: jobs do not write their logs there."""
+        return ""
 
     def command(self, package: TrialPackage, run: str) -> str:
         """Return the shell command that runs a trial, in the folder `run` of its job."""
@@ -180,6 +150,16 @@ class SharedFolder:
         yield from (f"jobs/{name}" for name in sorted(names) if experiment_of(home, name) in experiments)
 
 
+@runtime_checkable
+class SharesFolder(Protocol):
+    """A service whose jobs can run trials one after another."""
+
+    @property
+    def shared_folder(self) -> SharedFolder | None:
+        """The folder that they share with this machine."""
+        ...
+
+
 class FolderService:
     """The part of a service that is the same for all with a shared folder.
 
@@ -191,7 +171,7 @@ class FolderService:
         self._folder = folder
 
     @property
-    def folder(self) -> SharedFolder:
+    def shared_folder(self) -> SharedFolder | None:
         """The folder."""
         return self._folder
 

@@ -158,6 +158,15 @@ def test_a_backend_that_cannot_do_what_is_asked_is_left_out_with_a_note(home, mo
     assert note.startswith("Backend 'here' is left out, it cannot do this: secrets")
 
 
+def test_an_elastic_trial_on_several_nodes_is_refused_where_a_lost_node_ends_it(home, monkeypatch):
+    able = replace(ABLE, multi_node=True, multi_worker=True)
+    use_both(monkeypatch, SimulatedBackend(replace(able, elastic_nodes=False)), SimulatedBackend(able))
+    asked = {"launcher": "torchrun", "elastic": True, "resources": Resources(nodes=2)}
+    checked = check(replace(BOTH, **asked), home)
+    assert names(checked) == ["lab"]
+    assert "elastic on several nodes (it ends the job with the first node that is lost" in checked.notes[0]
+
+
 def test_a_backend_that_does_not_answer_now_refuses_nothing_while_another_can_be_used(home, monkeypatch):
     use_both(monkeypatch, SimulatedBackend(ABLE), SimulatedBackend(ABLE, "h1 does not answer.", may_return=True))
     checked = check(BOTH, home)

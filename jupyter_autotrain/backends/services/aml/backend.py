@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jupyter_autotrain.agent.json import JsonObject
-from jupyter_autotrain.backends.services.aml.service import AmlService
+from jupyter_autotrain.backends.services.aml.service import MOST_PILOTS, AmlService
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.service import Service
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 class AmlBackend(ServiceBackend):
     """Runs each trial as a command job of an Azure Machine Learning workspace."""
+
+    reuse = MOST_PILOTS
 
     @staticmethod
     def options_model() -> type[BaseModel]:

@@ -102,9 +102,10 @@ class BlobStorage:
 
     def has(self, path: str) -> bool:
         """Return whether there is a blob, or a complete folder."""
-        return self._read(path) is not None or self._read(f"{path}/{_COMPLETE}") is not None
+        return self.read(path) is not None or self.read(f"{path}/{_COMPLETE}") is not None
 
-    def _read(self, path: str) -> bytes | None:
+    def read(self, path: str) -> bytes | None:
+        """Return a blob."""
         content = None
         with http_client.unless_gone():
             content = self._container().call("GET", path)
@@ -126,14 +127,23 @@ class BlobStorage:
 
     def take(self, path: str) -> bytes | None:
         """Return a blob and remove it."""
-        content = self._read(path)
+        content = self.read(path)
         if content is not None:
-            self._remove(path)
+            self.remove(path)
         return content
 
-    def _remove(self, path: str) -> None:
+    def remove(self, path: str) -> bool:
+        """Remove a blob."""
+        is_there = False
         with http_client.unless_gone():
             self._container().call("DELETE", path)
+            is_there = True
+        return is_there  # noqa: RET504 - False where there was none
+
+    def names(self, path: str) -> list[str]:
+        """Return what is below a folder."""
+        found = {name.partition("/")[0] for name in self.sizes(path)}
+        return sorted(name for name in found if not name.startswith("."))
 
     def sizes(self, path: str) -> Mapping[str, int]:
         """Return the bytes of the blobs below a folder."""
@@ -142,7 +152,7 @@ class BlobStorage:
     def remove_folder(self, path: str) -> None:
         """Remove all blobs of a folder."""
         for name in self.sizes(path):
-            self._remove(f"{path}/{name}")
+            self.remove(f"{path}/{name}")
 
 
 def signature(account: str, key: str) -> Mapping[str, str]:

@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from jupyter_autotrain.header.sections import Section
-from jupyter_autotrain.header.types import LocalPath, Name, Size, Text
+from jupyter_autotrain.backends.services.aml.service import MOST_PILOTS
+from jupyter_autotrain.backends.services.storage_options import ReusingOptions
+from jupyter_autotrain.header.types import LocalPath, Name, Pilots, Size, Text
 
 
-class AmlOptions(Section):
+class AmlOptions(ReusingOptions):
     """Options of the Azure Machine Learning backend."""
 
     header_keys: ClassVar[tuple[str, ...]] = ("instance_type", "shared_memory", "experiment_name")
@@ -51,3 +52,9 @@ class AmlOptions(Section):
         examples=["https://blobs.example.org"],
     )
     ca_file: LocalPath | None = Field(default=None, description="Certificates to trust.", examples=["~/ca.pem"])
+    reuse: Pilots = Field(
+        default=MOST_PILOTS,
+        description="Trials on one node run one after another in so many long jobs at most; 0: each is a job of its "
+        "own.",
+        examples=["4"],
+    )

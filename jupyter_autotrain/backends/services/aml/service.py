@@ -31,6 +31,7 @@ from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import AutotrainError
 
+MOST_PILOTS: Final = 100  # in effect one for each trial that runs at once
 _OUTPUT = "autotrain"
 _TAG = "jupyter_autotrain"
 _WAITING = frozenset({"NotStarted", "Starting", "Provisioning", "Preparing", "Queued", "Paused"})
@@ -182,7 +183,8 @@ class AmlService(FolderService):
 
     def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - by its name
         """Return what is new of the log, and some before it; all of it, for None."""
-        return self._workspace.log(str(ref.data["name"]), node, is_whole=lines is None)
+        trial = str(ref.data.get("trial") or "")
+        return self._workspace.log(str(ref.data["name"]), node, trial, is_whole=lines is None)
 
     def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
         path = f"/jobs/{ref.data['name']}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.backends.services.aml import blobs
 from jupyter_autotrain.backends.services.aml.blobs import Container
 from jupyter_autotrain.backends.services.aml.login import STORAGE_SCOPE, AzureHttp, Login
@@ -17,6 +18,14 @@ from jupyter_autotrain.backends.services.shared_folder import ROOT
 API_VERSION: Final = "2024-10-01"
 _OVERLAP_BYTES = 16 << 10  # more than the longest line of a frame
 _LOG = re.compile(r"user_logs/std_log\D*(\d*)\.txt")  # its number is that of the node
+
+
+class _LogPlace(NamedTuple):
+    """A part of a log that was read: its signed address, and the bytes where it begins (-1: not known) and ends."""
+
+    address: str
+    begin: int
+    end: int = 0
 
 
 class Workspace:
@@ -39,7 +48,7 @@ class Workspace:
         self._login = login
         self._arm = self._azure(self.address)
         self._history: HttpService | None = None
-        self._logs: dict[tuple[str, int], tuple[str, int]] = {}  # by job and node: address, and how much was read
+        self._logs: dict[tuple[str, int, str], _LogPlace] = {}  # by job, node and trial
 
     def _azure(self, address: str, scope: str = "") -> HttpService:
         return AzureHttp(address, self._login, scope or f"{self.address}/.default", self._ca_file)
@@ -88,23 +97,39 @@ class Workspace:
             self._history = self._azure(f"{address.scheme}://{address.netloc}")
         return cast("JsonObject", self._history.json(Request("GET", f"/history/v1.0{self.path}/runs/{name}/details")))
 
-    def log(self, name: str, node: int, *, is_whole: bool) -> str:
-        """Return the log of a job's node: all of it, or what is new and some before that."""
-        address, read_bytes = self._logs.get((name, node)) or (self._log_address(name, node), 0)
-        if not address:
+    def log(self, name: str, node: int, trial: str, *, is_whole: bool) -> str:
+        """Return the log of a job's node: all of it, or what is new and some before that.
+
+        Args:
+            name: The job.
+            node: Its node.
+            trial: The trial whose part of the log it is, where that is the log of several; else "".
+            is_whole: All of it.
+        """
+        known = self._logs.get((name, node, trial))
+        if known is None:
+            known = _LogPlace(self._log_address(name, node), -1 if trial else 0)
+        if not known.address:
             return ""
-        begin = 0 if is_whole else max(0, read_bytes - _OVERLAP_BYTES)
+        begin = max(0, known.begin if is_whole else max(known.begin, known.end - _OVERLAP_BYTES))
         try:
-            data = self._log_part(address, begin)
+            data = self._log_part(known.address, begin)
         except RefusedError:  # its signature has expired
-            address = self._log_address(name, node)
-            data = self._log_part(address, begin)
-        self._logs[name, node] = (address, begin + len(data))
-        return data.decode(errors="replace")
+            known = known._replace(address=self._log_address(name, node))
+            data = self._log_part(known.address, begin)
+        if known.begin < 0:
+            begin = data.find(_mark_of(trial))
+            if begin < 0:  # the trial has written nothing yet
+                return ""
+            known = known._replace(begin=begin)
+            data = data[begin:]
+        data = _until_the_next(data, trial)
+        self._logs[name, node, trial] = known._replace(end=begin + len(data))
+        return data.replace(_mark_of(trial), b"").decode(errors="replace")
 
     def forget_log(self, name: str) -> None:
-        """Forget where the logs of a job lie."""
-        for key in [key for key in self._logs if key[0] == name]:
+        """Forget where the log of a job or of a trial lies."""
+        for key in [key for key in self._logs if name in {key[0], key[2]}]:
             del self._logs[key]
 
     def _log_address(self, name: str, node: int) -> str:
@@ -121,3 +146,20 @@ class Workspace:
         http = HttpService("Azure's log store", f"{url.scheme}://{url.netloc}", dict, "", self._ca_file)
         headers = {**blobs.API, "x-ms-range": f"bytes={begin}-"} if begin else blobs.API
         return http.call(Request("GET", url.path, dict(parse_qsl(url.query)), headers=headers))
+
+
+def _mark_of(trial: str) -> bytes:
+    """Return the line with which a trial begins in the log of several."""
+    return "".join(frames.encode(places.JOB, 0, trial.encode())).encode()
+
+
+def _until_the_next(data: bytes, trial: str) -> bytes:
+    """Return the beginning of a part of a log of several, as far as it is of one trial."""
+    mark = _mark_of(trial)
+    any_mark = _mark_of("x").partition(b'"x"')[0]
+    at = data.find(any_mark)
+    while trial and at >= 0:
+        if not data.startswith(mark, at):
+            return data[:at]
+        at = data.find(any_mark, at + 1)
+    return data

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
+from jupyter_autotrain.backends.services.storage_options import ReusingOptions, SharedStorage
 from jupyter_autotrain.header.document import UnfitError
-from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import LocalPath, Name, RemotePath, Text
 
 _OWN = frozenset({"working_dir", "py_modules", "container", "image_uri"})
@@ -19,7 +19,7 @@ def _runtime_env(value: object) -> object:
     return value
 
 
-class RayOptions(Section):
+class RayOptions(ReusingOptions):
     """Options of the Ray backend."""
 
     header_keys: ClassVar[tuple[str, ...]] = ("resources", "labels", "gpu_type", "runtime_env")
@@ -41,6 +41,11 @@ class RayOptions(Section):
     workdir: RemotePath | None = Field(
         default=None, description="A folder on the nodes for what runs; else their /tmp.", examples=["/scratch/trials"]
     )
+    storage: SharedStorage | None = Field(
+        default=None,
+        description="A folder that the nodes and this machine have mounted; `reuse` needs it.",
+        examples=["{local_path: /mnt/lab, mount_path: /mnt/lab}"],
+    )
     gpu_type: Name | None = Field(
         default=None, description="The kind of GPU, as Ray calls it (accelerator_type).", examples=["A100"]
     )
@@ -55,3 +60,9 @@ class RayOptions(Section):
         description="Ray's runtime_env besides the trial's code, such as pip or conda.",
         examples=["{pip: [einops]}"],
     )
+
+    @model_validator(mode="after")
+    def _has_storage(self) -> RayOptions:
+        if self.reuse and self.storage is None:
+            raise UnfitError("expected `storage:` with `reuse:`, in which trials wait", "name a folder that all have")
+        return self

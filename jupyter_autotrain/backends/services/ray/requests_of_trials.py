@@ -15,6 +15,7 @@ from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import places, service_job
 from jupyter_autotrain.backends.services.http_client import Request, json_request
+from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage, zipped
 from jupyter_autotrain.backends.services.service import nodes_of
 from jupyter_autotrain.core.backend import JobRef
@@ -65,14 +66,21 @@ def requests_of(
         given = mapping(package.options.get("runtime_env"))
         environment = {**given, "working_dir": f"gcs://{uri}", "env_vars": {**mapping(given.get("env_vars")), **own}}
         folder = folder_of(options, name)
-        command = f"exec {package.python} {PYTHON_FLAGS} {agent_archive.NAME} {folder}"
+        command = f"exec {package.python} {PYTHON_FLAGS} {agent_archive.NAME} {folder}{_shared(options, package)}"
         start = {**job, "entrypoint": command, "runtime_env": environment}
         yield name, send, json_request("POST", "/api/jobs/", start)
 
 
+def _shared(options: JsonObject, package: TrialPackage) -> str:
+    """Return the argument of a job that runs several trials: its folder in the storage; else ""."""
+    if not package.is_pilot:
+        return ""
+    return f" {MountedFolder(mapping(options.get('storage'))).there}/jobs/{package.name}"
+
+
 def _variables(package: TrialPackage, placement: Placement, node: int) -> Mapping[str, str]:
     if package.nodes == 1:
-        return package.variables
+        return package.job_variables if package.is_pilot else package.variables
     port = _FIRST_PORT + int(hashlib.sha256(package.name.encode()).hexdigest(), 16) % _PORTS
     first = placement.nodes[0].node if placement.nodes else ""
     return {**package.variables, **dict(zip(VARIABLES.values(), (str(node), first, str(port)), strict=True))}

@@ -27,6 +27,7 @@ from jupyter_autotrain.backends.services.http_client import (
     ServerFailedError,
     json_request,
 )
+from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
 from jupyter_autotrain.backends.services.ray import reasons
 from jupyter_autotrain.backends.services.ray.requests_of_trials import (
@@ -40,6 +41,7 @@ from jupyter_autotrain.backends.services.ray.requests_of_trials import (
     requests_of,
 )
 from jupyter_autotrain.backends.services.service import AnswerLostError, ServiceState
+from jupyter_autotrain.backends.services.shared_folder import SharedFolder
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
@@ -81,6 +83,12 @@ class RayService:
             "Ray", str(options.get("address") or ADDRESS), self._headers, f"the token is in {self._login_file}",
             str(options.get("ca_file") or ""),
         )  # fmt: skip
+
+    @property
+    def shared_folder(self) -> SharedFolder | None:
+        """The folder in the storage of the profile, where it has one."""
+        storage = self._options.get("storage")
+        return MountedFolder(storage) if isinstance(storage, Mapping) else None
 
     def _headers(self) -> dict[str, str]:
         """Return the headers with credentials, from where Ray's own tools keep the token."""
