@@ -16,6 +16,25 @@ from jupyter_autotrain.agent.json import JsonObject, to_json
 _DIGEST_CHARACTERS = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The price of what trials take, as the profile names it.
+
+    Attributes:
+        cpu_hour: Of a CPU for an hour.
+        gpu_hour: Of a GPU for an hour.
+        currency: The name of the money.
+    """
+
+    cpu_hour: float = 0.0
+    gpu_hour: float = 0.0
+    currency: str = "EUR"
+
+    def per_hour(self, cpus: float, gpus: int) -> float:
+        """Return the price of these for an hour."""
+        return cpus * self.cpu_hour + gpus * self.gpu_hour
+
+
 @dataclass(frozen=True)
 class Profile:
     """A backend by name: its type (an entry point's name), and options that the type's model has checked.
@@ -26,6 +45,7 @@ class Profile:
     name: str
     type: str
     options: JsonObject = field(default_factory=dict)
+    price: Price | None = None
 
     @cached_property
     def key(self) -> str:

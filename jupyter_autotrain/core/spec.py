@@ -266,6 +266,15 @@ class ExperimentSpec:
         return ", ".join(choice.profile.name for choice in self.backends)
 
     @property
+    def hour_price(self) -> tuple[float, str] | None:
+        """The price of one trial for an hour, and its currency; None where the profile of its only place names none."""
+        price = self.backends[0].profile.price if len(self.backends) == 1 else None
+        if price is None:
+            return None
+        needs = self.resources
+        return needs.nodes * price.per_hour(needs.cpus or 1.0, needs.gpus), price.currency
+
+    @property
     def secret_names(self) -> tuple[str, ...]:
         """The names of the secrets of its trials, and of the variables of its hooks."""
         names = list(self.secrets)

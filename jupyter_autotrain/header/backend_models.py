@@ -19,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import CoreSchema
 
+from jupyter_autotrain.core.profile import Price
 from jupyter_autotrain.header.sections import Section
 from jupyter_autotrain.header.types import AS_NUMBER, Count, Name, Text
 
@@ -47,10 +48,35 @@ class _Inline(_Share):
     name: Name | None = Field(default=None, description="What to call it; else as its type.", examples=["lab"])
 
 
+class PriceSection(Section):
+    """The price of what is taken there."""
+
+    cpu_hour: Annotated[float, Field(ge=0, le=1_000_000), AS_NUMBER] = Field(
+        default=0.0, description="Of one CPU for an hour.", examples=["0.04"]
+    )
+    gpu_hour: Annotated[float, Field(ge=0, le=1_000_000), AS_NUMBER] = Field(
+        default=0.0, description="Of one GPU for an hour.", examples=["2.50"]
+    )
+    currency: Name = Field(default="EUR", description="The name of the money.", examples=["USD"])
+
+    def to_price(self) -> Price:
+        """Return the price that it names."""
+        return Price(self.cpu_hour, self.gpu_hour, self.currency)
+
+
+class _Defined(Section):
+    price: PriceSection | None = Field(
+        default=None,
+        description="What it costs; an open session then shows how much by now.",
+        examples=["{gpu_hour: 2.50, currency: USD}"],
+    )
+
+
 @cache
 def profile_model(type_name: str, options: type[BaseModel]) -> type[BaseModel]:
-    """Return what stands under a profile's name in a file: its type and its options."""
-    return create_model(f"{type_name}_profile", __base__=options, __doc__=options.__doc__, type=_type_of(type_name))
+    """Return what stands under a profile's name in a file: its type, its options and its price."""
+    bases: Any = (_Defined, options)
+    return create_model(f"{type_name}_profile", __base__=bases, __doc__=options.__doc__, type=_type_of(type_name))
 
 
 @cache

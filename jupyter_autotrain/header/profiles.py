@@ -149,7 +149,11 @@ class Profiles:
             return None, faults
         model = profile_model(type_name, self.models[type_name]) if type_name in self.models else None
         checked, faults = self._checked(settings, document, path, model)
-        return (None if faults else Profile(name, type_name, self._options(type_name, settings, checked))), faults
+        if faults:
+            return None, faults
+        price = getattr(checked, "price", None)
+        options = self._options(type_name, settings, checked)
+        return Profile(name, type_name, options, price.to_price() if price else None), []
 
     def inline(
         self, settings: Mapping[str, object], document: Document, path: KeyPath

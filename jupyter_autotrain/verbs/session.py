@@ -29,7 +29,9 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header.quantities import parse_duration
 from jupyter_autotrain.verbs.context import CommandContext
 
-_HEADS: Final = ("session", "place", "state", "open for", "gpus")
+_HEADS: Final = ("session", "place", "state", "open for", "gpus", "cost")
+
+_HOUR_S: Final = 3600.0
 
 
 def session(command: CommandContext, arguments: argparse.Namespace) -> None:
@@ -63,11 +65,21 @@ def _list(command: CommandContext, _: argparse.Namespace) -> None:
         took_s = trials[0].took_s(command.now()) if trials else None
         gpus = len(trials[0].gpus) if trials else 0
         place = (trials[0].backend if trials else "") or one.record.spec.backend_names
-        rows.append((one.name, place, str(one.state), "" if took_s is None else duration(took_s), str(gpus)))
+        time = "" if took_s is None else duration(took_s)
+        rows.append((one.name, place, str(one.state), time, str(gpus), _cost(one, took_s)))
     if rows:
         command.present(Table(_HEADS, rows))
     else:
         command.write("No session is open. Open one: %autotrain session open lab\n")
+
+
+def _cost(session: Experiment, took_s: float | None) -> str:
+    """Return what it has cost by now, at most: with `--hold training` a GPU is given back between cells."""
+    price = session.record.spec.hour_price
+    if price is None or took_s is None:
+        return ""
+    amount, currency = price
+    return f"up to {amount * took_s / _HOUR_S:.2f} {currency}"
 
 
 def _attach(command: CommandContext, arguments: argparse.Namespace) -> None:

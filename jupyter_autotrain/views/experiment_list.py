@@ -255,6 +255,7 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "mode": record.spec.mode,
         "clones": record.spec.has_independent_trials,
         "gpus": record.spec.resources.gpus,
+        "price": _price(record),
         "notebook": record.spec.origin.notebook,
         "tags": list(annotation.tags),
         "note": annotation.note,
@@ -270,6 +271,12 @@ def _item(store: Store, record: ExperimentRecord, annotation: Annotation, values
         "took_s": record.took_s(now_s),
         "eta_s": eta_s(record, times, now_s) if times else None,
     }
+
+
+def _price(record: ExperimentRecord) -> JsonObject | None:
+    """Return the price of an hour of one trial, where the profile of its only place names one."""
+    found = record.spec.hour_price
+    return None if found is None else {"hour": found[0], "currency": found[1]}
 
 
 def _failure(store: Store, record: ExperimentRecord) -> str:

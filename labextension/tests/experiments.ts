@@ -23,6 +23,7 @@ export function experiment(known: Partial<Experiment>): Experiment {
     clones: true,
     objectives: [],
     gpus: 0,
+    price: null,
     created_s: 0,
     ended_s: null,
     took_s: 0,

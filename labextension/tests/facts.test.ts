@@ -20,6 +20,8 @@ test('a session tells its place, its hours and its GPU hours instead of trials',
     'open for 1 h 30 min',
     'up to 3.01 GPU h',
   ]);
+  const priced = { ...open, price: { hour: 5, currency: 'EUR' } };
+  assert.deepEqual(sessionFacts(priced, 100 + 5400, ENGLISH).slice(2), ['up to 3 GPU h', 'up to 7.5 EUR']);
   const closed = experiment({ mode: 'standard', final: true, took_s: 5 });
   assert.deepEqual(sessionFacts(closed, 900, ENGLISH), ['session on local', 'took 5.0 s']);
 });

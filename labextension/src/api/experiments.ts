@@ -43,6 +43,8 @@ export interface Experiment {
   clones: boolean;
   /** Of a trial, on each of its nodes. */
   gpus: number;
+  /** Of one trial, where the profile of its only place names one. */
+  price: { hour: number; currency: string } | null;
   created_s: number;
   ended_s: number | null;
   took_s: number;

@@ -29,17 +29,22 @@ export function facts(experiment: Experiment, trans: Translator): string[] {
   return found;
 }
 
-/** Where a session is, for how long by now, and the GPU hours: less where it has them only while a cell runs. */
+/** So much for each hour, to two places. */
+function ofHours(amount: number, time_s: number): string {
+  return number(Math.round((100 * amount * time_s) / HOUR_S) / 100);
+}
+
+/** Where a session is, for how long by now, the GPU hours and the cost: less where it has GPUs only while a cell runs. */
 export function sessionFacts(experiment: Experiment, now_s: number, trans: Translator): string[] {
-  const { backend, gpus, final } = experiment;
+  const { backend, gpus, price, final } = experiment;
   const open_s = final ? experiment.took_s : Math.max(now_s - experiment.created_s, 0);
   const time = duration(open_s < MINUTE_S ? open_s : MINUTE_S * Math.floor(open_s / MINUTE_S));
   const found = [
     trans.__('session on %1', backend),
     final ? trans.__('took %1', time) : trans.__('open for %1', time),
   ];
-  if (gpus > 0)
-    found.push(trans.__('up to %1 GPU h', number(Math.round((100 * gpus * open_s) / HOUR_S) / 100)));
+  if (gpus > 0) found.push(trans.__('up to %1 GPU h', ofHours(gpus, open_s)));
+  if (price) found.push(trans.__('up to %1 %2', ofHours(price.hour, open_s), price.currency));
   return found;
 }
 

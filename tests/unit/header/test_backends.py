@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain import backends, header
-from jupyter_autotrain.core.profile import BackendChoice
-from jupyter_autotrain.core.spec import Bundle
+from jupyter_autotrain.agent.json import from_json, to_json
+from jupyter_autotrain.core.profile import BackendChoice, Price
+from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.errors import HeaderError
 from tests.projects import trust_project
 
@@ -52,6 +53,17 @@ def test_a_profile_of_the_users_file_is_found_by_its_name(places: Places) -> Non
     (choice,) = places.choices("backend: lab")
     assert (choice.profile.name, choice.profile.type) == ("lab", "ssh")
     assert choice.profile.options == {"hosts": [{"host": "gpu1"}, {"host": "gpu2", "port": 2222}]}
+
+
+def test_a_price_of_a_profile_is_no_option_of_its_backend(places: Places) -> None:
+    places.user.write_text("lab: {type: ssh, hosts: [gpu1], price: {cpu_hour: 0.5, gpu_hour: 2, currency: USD}}\n")
+    (choice,) = places.choices("backend: lab")
+    assert choice.profile.options == {"hosts": [{"host": "gpu1"}]}
+    assert choice.profile.price == Price(0.5, 2.0, "USD")
+    spec = ExperimentSpec("x", Bundle(), backends=(choice,), resources=Resources(cpus=4, gpus=1))
+    assert from_json(ExperimentSpec, to_json(spec)).hour_price == (4.0, "USD")
+    places.user.write_text("lab: {type: ssh, hosts: [gpu1], price: {gpu_hour: -2}}\n")
+    assert "gpu_hour" in places.faults("backend: lab")[0]
 
 
 def test_a_project_file_above_the_notebook_defines_profiles_and_defaults(places: Places) -> None:
