@@ -11,7 +11,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
-from jupyter_autotrain.core.spec import Placement
+from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendError, SubmitUnknownError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
 from tests.services.on_a_double import WAITS, OnADouble
@@ -149,6 +149,26 @@ class _Reuse(OnADouble):
 
 class TestOpenpai(_Reuse, OnOpenpai):
     """On the double of OpenPAI."""
+
+    def test_a_trial_on_several_nodes_is_a_job_of_its_own(self, backend: Backend, home: Home) -> None:
+        running = self.begin(backend, home, WAITS, 1)
+        self.begun(backend, running)
+        wide = self.start(backend, home, "print('ran')", experiment_id="e2", resources=Resources(nodes=2))
+        assert self.finish(backend, wide).state is TrialState.SUCCEEDED
+        assert len(self.double.runner.jobs[self.double.begun[-1]].workers) == 2
+        backend.put(running, wire.STOP_FILE, b"")
+        assert self.finish(backend, running).state is TrialState.EARLY_STOPPED
+
+    def test_a_long_job_that_the_list_lacks_is_not_lost(self, backend: Backend, home: Home) -> None:
+        running = self.begin(backend, home, WAITS, 1)
+        self.begun(backend, running)
+        self.double.forgets_list = True
+        many = len(self.double.asked)
+        wait_until(lambda: len(self.double.asked) > many + 60, "many looks, longer than it may be unknown")
+        assert self.status(backend, running).state is TrialState.RUNNING
+        backend.put(running, wire.STOP_FILE, b"")
+        assert self.finish(backend, running).state is TrialState.EARLY_STOPPED
+        assert len(self.double.begun) == 1
 
 
 @pytest.mark.long
