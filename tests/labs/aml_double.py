@@ -13,6 +13,7 @@ import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode
@@ -308,7 +309,10 @@ class AmlDouble(ServiceDouble):
         files = [path for path in self._storage.rglob("*") if path.is_file()]
         names = sorted(str(path.relative_to(self._storage)) for path in files)
         found = [name for name in names if name.startswith(asked.query["prefix"])]
-        rows = "".join(map(self._entry, found[begin : begin + 2]))
+        rows = ""
+        for name in found[begin : begin + 2]:
+            with suppress(FileNotFoundError):  # a job has moved it meanwhile
+                rows += self._entry(name)
         marker = begin + 2 if begin + 2 < len(found) else ""
         return Answer(
             f"<EnumerationResults><Blobs>{rows}</Blobs><NextMarker>{marker}</NextMarker></EnumerationResults>".encode()
@@ -331,10 +335,14 @@ class AmlDouble(ServiceDouble):
             return Answer(None, 201)
         if not path.is_file():
             raise RefusalError(404, "The specified blob does not exist.")
-        if asked.method == "GET":
-            return Answer(path.read_bytes())
-        path.unlink()
-        self._remove_empty(path.parent)
+        try:
+            if asked.method == "GET":
+                return Answer(path.read_bytes())
+            path.unlink()
+        except FileNotFoundError:  # a job has moved it meanwhile
+            raise RefusalError(404, "The specified blob does not exist.") from None
+        with suppress(OSError):  # a job writes into it meanwhile
+            self._remove_empty(path.parent)
         return Answer(None, 202)
 
     def _remove_empty(self, folder: Path) -> None:
