@@ -7,7 +7,7 @@ pytest.importorskip("transformers")
 
 from jupyter_autotrain.errors import PlanError  # noqa: E402 - after the check for torch
 from tests.matrices import long_besides  # noqa: E402 - after the check for torch
-from tests.parallel import planning, sharing, training  # noqa: E402 - after the check for torch
+from tests.parallel import loops, planning, sharing, starting, training  # noqa: E402 - after the check for torch
 from tests.parallel.parity import GRADIENT, LOSS, apart  # noqa: E402 - after the check for torch
 
 CASES = [(model, row, count) for model in training.MIXTURES for row in planning.EXPERT_ROWS for count in (2, 4)]
@@ -71,6 +71,38 @@ def test_each_rank_holds_its_experts_alone(ranks):
     for held in ranks.run(2, sharing.held_elements, plan=plan, model="mixtral"):
         for name, count in held.items():
             assert count == whole[name] // (2 if ".experts." in name else 1)
+
+
+MOVES = [
+    (("FSDP, expert", 2), ("DDP", 1)),
+    (("DDP", 1), ("FSDP, expert", 4)),
+    (("FSDP, expert", 4), ("expert", 2)),
+    (("ZeRO-1, expert", 2), ("FSDP", 4)),
+]
+
+
+@pytest.mark.parametrize("move", long_besides(MOVES[:1], MOVES), ids=lambda move: "{} to {}".format(*move))
+def test_experts_that_one_plan_has_saved_go_on_in_another(ranks, tmp_path, move):
+    (before, count), (after, later_count) = move
+    words = {"model": "mixtral", "folder": tmp_path, "replicas": 1}
+    plan = planned("mixtral", before, max(2, count))
+    losses, weights = ranks.run(count, loops.until_saved, plan=plan, **words)[0]
+    plan = planned("mixtral", after, max(2, later_count))
+    later, loaded, step = ranks.run(later_count, loops.since_saved, plan=plan, **words)[0]
+    assert step == 3
+    assert all(torch.equal(loaded[name], weight) for name, weight in weights.items())
+    assert later == pytest.approx(losses[3:], abs=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", [("FSDP, expert", 2), ("expert", 4)], ids=str)
+def test_ranks_that_read_their_experts_train_as_one_process(ranks, alone, tmp_path, case):
+    starting.save("mixtral", tmp_path)
+    plan = planned("mixtral", *case)
+    found = ranks.run(case[1], training.train, model="mixtral", weights=str(tmp_path), plan=plan)[0]
+    loss, gradient = apart(found, alone("mixtral"))
+    assert loss < LOSS
+    assert gradient < GRADIENT
 
 
 def test_replicas_of_an_expert_axis_are_refused():
