@@ -29,14 +29,12 @@ from jupyter_autotrain.backends.services.http_client import (
 )
 from jupyter_autotrain.backends.services.mounted_folder import MountedFolder
 from jupyter_autotrain.backends.services.package import TrialPackage
-from jupyter_autotrain.backends.services.ray import reasons
+from jupyter_autotrain.backends.services.ray import rows
 from jupyter_autotrain.backends.services.ray.requests_of_trials import (
     ON_NODE,
     PYTHON_FLAGS,
-    TYPE,
     VARIABLES,
     folder_of,
-    mapping,
     names_of,
     requests_of,
 )
@@ -45,7 +43,7 @@ from jupyter_autotrain.backends.services.shared_folder import SharedFolder
 from jupyter_autotrain.core.backend import JobRef, Submission
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
-from jupyter_autotrain.core.inventory import Accelerator, Inventory, Node
+from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
@@ -55,10 +53,6 @@ _MOST_PACKAGE_BYTES = 100 << 20  # as Ray's own client
 _PENDING_S = 5.0
 _ASK_S = 60.0
 _LOOK_AGAIN_S = 0.2
-_STATES: Final = {
-    "PENDING": TrialState.PREPARING, "RUNNING": TrialState.RUNNING, "SUCCEEDED": TrialState.SUCCEEDED,
-    "FAILED": TrialState.FAILED, "STOPPED": TrialState.CANCELLED,
-}  # fmt: skip
 
 
 class RayService:
@@ -120,8 +114,8 @@ class RayService:
 
     def _nodes(self) -> list[Node]:
         answer = cast("JsonObject", self._http.json(Request("GET", "/api/v0/nodes", {"detail": 1, "limit": 10_000})))
-        rows = cast("JsonObject", cast("JsonObject", answer["data"])["result"])["result"]
-        return [_node(row) for row in cast("list[JsonObject]", rows) if row.get("state") == "ALIVE"]
+        listed = cast("JsonObject", cast("JsonObject", answer["data"])["result"])["result"]
+        return [rows.node(row) for row in cast("list[JsonObject]", listed) if row.get("state") == "ALIVE"]
 
     def render(self, package: TrialPackage, placement: Placement) -> Submission:
         """Return the requests of a submit."""
@@ -189,28 +183,28 @@ class RayService:
         wanted = [name for ref in refs for name in names_of(ref)]
         if len(wanted) == 1:
             one = self._details(wanted[0])
-            rows = [] if one is None else [one]
+            listed = [] if one is None else [one]
         else:
-            rows = cast("list[JsonObject]", self._http.json(Request("GET", "/api/jobs/")))
-        known = {str(row.get("submission_id")): row for row in rows}
+            listed = cast("list[JsonObject]", self._http.json(Request("GET", "/api/jobs/")))
+        known = {str(row.get("submission_id")): row for row in listed}
         names = {str(ref.data["name"]): names_of(ref) for ref in refs}
         return {name: self._together(own, known) for name, own in names.items() if name in known}
 
     def _together(self, names: Sequence[str], known: Mapping[str, JsonObject]) -> ServiceState:
         """Return the state of a trial by those of its jobs; where one has ended badly, the others are ended."""
-        states = {name: _state(known[name]) for name in names if name in known}
+        states = {name: rows.state_of(known[name]) for name in names if name in known}
         going = [name for name, one in states.items() if not one.state.is_final]
         bad = [one for one in states.values() if one.state.is_final and one.state is not TrialState.SUCCEEDED]
         for name in going if bad else ():
             self._stop(name)
         waits = [states[name] for name in going if states[name].state is TrialState.PREPARING]
         told = [*waits, *(states[name] for name in going), *bad, states[names[0]]][0]
-        where: list[JsonValue] = [_where(known.get(name, {})) for name in names]
+        where: list[JsonValue] = [rows.where(known.get(name, {})) for name in names]
         return replace(told, where={"nodes": where})
 
     def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:
         """Return the end of the log of a node's job."""
-        return self._log(names_of(ref)[node], _of_node(state, node), lines)
+        return self._log(names_of(ref)[node], rows.of_node(state, node), lines)
 
     def _log(self, name: str, where: JsonObject, lines: int | None) -> str:
         node = where.get("node_id")
@@ -224,20 +218,23 @@ class RayService:
     def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:
         """Have a small job on the node of a trial answer."""
         folder = folder_of(self._options, names_of(ref)[node])
+        address = rows.of_node(state, node).get("address")
         program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
         name = package.new_name(str(ref.data["name"]))
         job: JsonObject = {
             "entrypoint": f"exec {self._options.get('python') or 'python3'} {PYTHON_FLAGS} {program} {folder}",
             "submission_id": name,
             "runtime_env": {"env_vars": {service_job.REQUEST_VARIABLE: json.dumps(request)}},
-            "entrypoint_num_cpus": 0, "entrypoint_resources": {f"node:{_of_node(state, node).get('address')}": ON_NODE},
+            "entrypoint_num_cpus": 0, "entrypoint_resources": {f"node:{address}": ON_NODE},
         }  # fmt: skip
         self._start(name, json_request("POST", "/api/jobs/", job))
         details = self._until_ended(name)
-        found = package.answered(self._log(name, _where(details), None))
+        found = package.answered(self._log(name, rows.where(details), None))
         self._forget(name)
         if not isinstance(found, Mapping):
-            raise BackendError(f"The job of the trial does not answer: {_state(details).reason or 'it said nothing'}.")
+            raise BackendError(
+                f"The job of the trial does not answer: {rows.state_of(details).reason or 'it said nothing'}."
+            )
         if "failure" in found:
             raise BackendError(*cast("list[str]", found["failure"]))
         return found["ok"]
@@ -246,7 +243,7 @@ class RayService:
         end_s = time.monotonic() + _ASK_S
         while True:
             details = self._details(name)
-            if details is None or _state(details).state.is_final:
+            if details is None or rows.state_of(details).state.is_final:
                 return details or {}
             if time.monotonic() > end_s:
                 raise BackendUnavailableError(f"Ray has not run a request to the trial within {_ASK_S:g} s.")
@@ -286,36 +283,3 @@ class RayService:
     def _stop(self, name: str) -> None:
         with http_client.unless_gone():
             self._http.call(Request("POST", f"/api/jobs/{name}/stop", body=b""))
-
-
-def _of_node(state: ServiceState, node: int) -> JsonObject:
-    """Return where a node's job runs."""
-    found = (state.where or {}).get("nodes")
-    return mapping(found[node]) if isinstance(found, list) else {}
-
-
-def _where(details: JsonObject) -> JsonObject:
-    agent = str(details.get("driver_agent_http_address") or "")
-    return {"node_id": details.get("driver_node_id"), "address": agent.partition("://")[2].rpartition(":")[0]}
-
-
-def _state(details: JsonObject) -> ServiceState:
-    state = _STATES.get(str(details.get("status")), TrialState.PREPARING)
-    told = reasons.plain(details)
-    if told.is_for_lack_of_a_node:
-        state = TrialState.PREEMPTED
-    return ServiceState(state, told.text, _where(details))
-
-
-def _node(row: JsonObject) -> Node:
-    """Return a node by a row of Ray's list."""
-    total = mapping(row.get("resources_total"))
-    name = str(row.get("node_ip"))
-    kinds = [str(key)[len(TYPE) :] for key in total if str(key).startswith(TYPE)]
-    kind = kinds[0] if kinds else None
-    gpus = int(cast("float", total.get("GPU") or 0))
-    memory = cast("float | None", total.get("memory"))
-    return Node(
-        name, cpus=cast("float | None", total.get("CPU")) or None, memory_bytes=int(memory) if memory else None,
-        accelerators=tuple(Accelerator(index, f"{name}/{index}", kind) for index in range(gpus)),
-    )  # fmt: skip
