@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import CoreSchema
 
 from jupyter_autotrain.core.profile import Price
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import AS_NUMBER, Count, Name, Text
 
 BackendTypes = tuple[tuple[str, type[BaseModel]], ...]  # names and models of options

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jupyter_autotrain.core.profile import BackendChoice, Profile
 from jupyter_autotrain.core.space import Choice, count_points
-from jupyter_autotrain.header import federated_section, objectives, search_keys, value_faults
+from jupyter_autotrain.header import objectives, search_keys, value_faults
 from jupyter_autotrain.header.backend_models import NamedBackend
 from jupyter_autotrain.header.document import (
     Document,
@@ -22,7 +22,8 @@ from jupyter_autotrain.header.document import (
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.header.schema import EXHAUSTIVE_TUNERS, Header
 from jupyter_autotrain.header.search_keys import LEARNING
-from jupyter_autotrain.header.sections import missing_here
+from jupyter_autotrain.header.sections import federated
+from jupyter_autotrain.header.sections.data import missing_here
 from jupyter_autotrain.header.value_faults import validated
 
 _KEY = "backend"
@@ -189,8 +190,8 @@ def _contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:
     keys = {key for key in header.model_fields_set - {"resources"} if getattr(header, key)}
     if header.resources.nodes * header.workers_per_node > 1:
         keys.add("resources")
-    yield from federated_section.contradictions(header.mode, header.clients, header.federated, keys)
-    yield from federated_section.data_contradictions(header.mode, header.clients, header.data)
+    yield from federated.contradictions(header.mode, header.clients, header.federated, keys)
+    yield from federated.data_contradictions(header.mode, header.clients, header.data)
 
 
 def _worker_contradictions(header: Header) -> Iterator[tuple[KeyPath, str, str, str]]:

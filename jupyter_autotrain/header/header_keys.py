@@ -10,15 +10,15 @@ from jupyter_autotrain.core.data import FETCH_LIMIT_BYTES
 from jupyter_autotrain.core.spec import LAUNCHERS, TRACKERS
 from jupyter_autotrain.header.backend_models import BackendForms, backend_field
 from jupyter_autotrain.header.distributions import read_distribution, read_name
-from jupyter_autotrain.header.federated_section import MODES, FederatedSection
-from jupyter_autotrain.header.hooks_section import HookSection
 from jupyter_autotrain.header.objectives import EnvironmentSection, Goals, MatchForm
 from jupyter_autotrain.header.quantities import OneOf, ShortForm
 from jupyter_autotrain.header.search_keys import Constraints, ParallelSection, Tuner
-from jupyter_autotrain.header.sections import (
+from jupyter_autotrain.header.sections.data import DataEntry
+from jupyter_autotrain.header.sections.federated import MODES, FederatedSection
+from jupyter_autotrain.header.sections.hooks import HookSection
+from jupyter_autotrain.header.sections.section import (
     EARLY_STOP_RULE,
     BudgetSection,
-    DataEntry,
     EarlyStopSection,
     ResourcesSection,
     Section,

@@ -15,7 +15,7 @@ from jupyter_autotrain.agent.environments.python_environment import EnvironmentK
 from jupyter_autotrain.core.objective import Direction, Objective, Summary
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.header.document import KeyPath, UnfitError, expected_instead, shown
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Text, Truth
 
 FORM: Final = "expected `maximize METRIC`, `maximize max(METRIC)` or `minimize mean(METRIC, last=5)`"

@@ -17,9 +17,9 @@ from jupyter_autotrain.core.profile import LOCAL, BackendChoice
 from jupyter_autotrain.core.space import count_points, is_finite
 from jupyter_autotrain.core.spec import Budget, Bundle, ExperimentSpec, Resources
 from jupyter_autotrain.header.backend_models import BackendTypes
-from jupyter_autotrain.header.federated_section import FederatedSection
 from jupyter_autotrain.header.header_keys import HeaderKeys
 from jupyter_autotrain.header.search_keys import TunerChoice
+from jupyter_autotrain.header.sections.federated import FederatedSection
 
 EXHAUSTIVE_TUNERS = ("grid", "batch")
 DEFAULT_TRIALS = 10  # of a search without `trials:`

@@ -16,7 +16,7 @@ from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.core.objective import Constraint
 from jupyter_autotrain.header.document import KeyPath, UnfitError, expected_instead, resolve, shown
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import ResourcesSection, Section
+from jupyter_autotrain.header.sections.section import ResourcesSection, Section
 from jupyter_autotrain.header.types import AS_NUMBER, Size, Text, Workers
 
 TUNERS: Final = ("tpe", "random", "evolution", "cmaes", "gp", "qmc", "grid", "batch", "pbt")

@@ -28,7 +28,7 @@ from jupyter_autotrain.core.capabilities import PollInterval
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Text
 
 _DEFAULT_ROOT = "/var/tmp/trials"

@@ -24,7 +24,7 @@ from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Text
 
 _WAITS = "waits for the next run of the cron job"

@@ -7,7 +7,7 @@ from pydantic import Field
 from jupyter_autotrain.agent.objects.data_cache import DEFAULT_LIMIT_BYTES
 from jupyter_autotrain.agent.service import warm_starts
 from jupyter_autotrain.core.inventory import AcceleratorPolicy
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Count, Duration, Indices, Size, Truth
 
 

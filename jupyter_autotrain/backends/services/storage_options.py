@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Duration, LocalPath, Pilots, RemotePath
 
 

@@ -11,7 +11,7 @@ from jupyter_autotrain.backends.ssh.address import TransportKind
 from jupyter_autotrain.backends.ssh.options import Port
 from jupyter_autotrain.core.text_format import closest_match
 from jupyter_autotrain.header.document import UnfitError
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Duration, LocalPath, Name, Pilots, RemotePath, Text, Truth
 
 _COMMON = ("--constraint", "--qos", "--exclude", "--nodelist", "--reservation", "--nice", "--exclusive", "--licenses")

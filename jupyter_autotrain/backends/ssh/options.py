@@ -15,7 +15,7 @@ from jupyter_autotrain.backends.ssh.address import (
     TransportKind,
     named_host,
 )
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Rate, RemotePath, Size, Text, Truth
 
 Port = Annotated[int, Field(ge=1, le=65_535), AS_INTEGER]

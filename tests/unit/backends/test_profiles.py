@@ -17,7 +17,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.records import TrialRecord
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Placement
 from jupyter_autotrain.errors import BackendError, HeaderError
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Count
 from jupyter_autotrain.testing import trial_of
 from tests.projects import trust_project

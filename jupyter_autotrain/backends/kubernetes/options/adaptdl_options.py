@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Few, Size, Truth, Workers
 
 

@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field
 from jupyter_autotrain.backends.kubernetes.objects import workload
 from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
 from jupyter_autotrain.header.document import UnfitError
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, Text, Truth, Workers
 
 _ROLE = re.compile(r"[a-z0-9]{1,63}")

@@ -23,7 +23,7 @@ from jupyter_autotrain.backends.kubernetes.options.option_types import (
 from jupyter_autotrain.backends.kubernetes.options.volume_options import StorageOptions, VolumeOptions
 from jupyter_autotrain.header.document import UnfitError, resolve
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import AS_INTEGER, Duration, LocalPath, Size, Text
 
 _PULL_POLICY = OneOf(

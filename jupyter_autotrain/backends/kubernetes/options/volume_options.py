@@ -10,7 +10,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
 from jupyter_autotrain.header.document import UnfitError
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import LocalPath, Size, Text, Truth
 
 

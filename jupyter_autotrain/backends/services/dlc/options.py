@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from jupyter_autotrain.backends.services.storage_options import ReusingOptions, SharedStorage
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import LocalPath, Name, RemotePath, Size, Text
 
 

@@ -13,7 +13,7 @@ from jupyter_autotrain.agent.credentials import names_credential
 from jupyter_autotrain.core.hooks import EVENTS, Hook, variables_in
 from jupyter_autotrain.header.document import UnfitError, looks_secret, resolve
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import Section
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Duration, Text, list_of_words
 
 _SECRET_FIELDS = frozenset({"authorization", "proxy-authorization", "cookie"})

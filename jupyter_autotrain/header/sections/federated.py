@@ -12,7 +12,8 @@ from jupyter_autotrain.agent.ranks.federated.masking import LEAST_CLIENTS
 from jupyter_autotrain.core.federated import MEANS, STRATEGIES, FederatedSpec, Privacy, named_clients
 from jupyter_autotrain.header.document import KeyPath, expected_instead, shown
 from jupyter_autotrain.header.quantities import OneOf
-from jupyter_autotrain.header.sections import DataSection, Section
+from jupyter_autotrain.header.sections.data import DataSection
+from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import AS_NUMBER, Count, Duration, Few, Name, Truth
 
 MODES = ("batch", "federated")
