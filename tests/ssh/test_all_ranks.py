@@ -70,6 +70,7 @@ def test_values_of_all_ranks_are_whole_after_a_cut_link_and_with_other_managers(
     cluster.backend.put(ref, wire.STOP_FILE, b"Enough.")
     another_manager(cluster)
     assert cluster.finish(ref).state is TrialState.EARLY_STOPPED
+    wait_until(lambda: len(reduced(cluster, ref, "seen")) >= 40, "what the host pushes to the new manager")
     assert reduced(cluster, ref, "loss") == [(step, 0.5) for step in range(40)]
     assert reduced(cluster, ref, "seen") == [(step, 2) for step in range(40)]
 
