@@ -52,10 +52,10 @@ class _Soak(OnADouble):
             self._wait_for_end_of(found, trials)
             wait_until(lambda: found.store.experiment(found.id).state.is_final, "the end")
             self._check(found, trials)
-            wait_until(lambda: not self.stored("jobs"), "an empty folder of jobs")
+            self.wait_for_nothing()
             made.run("%autotrain clean many --yes")
             assert not self.stored("")
-        wait_until(lambda: not [job for job in self.double.runner.jobs.values() if job.state == "RUNNING"], "all ends")
+        self.wait_for_ends()
         wait_until(lambda: not processes_of(tmp_path), "the end of all processes")
 
     def _wait_for_end_of(self, found: Experiment, many: int) -> None:
@@ -76,6 +76,15 @@ class _Soak(OnADouble):
         assert doubled == 0
         assert seen == [(number, 1, step) for number in range(1, trials + 1) for step in range(3)]
 
+    def wait_for_nothing(self) -> None:
+        """Wait until nothing of a trial is in the storage."""
+        wait_until(lambda: not self.stored("jobs"), "an empty folder of jobs")
+
+    def wait_for_ends(self) -> None:
+        """Wait for the end of all jobs."""
+        running = self.double.runner.jobs.values
+        wait_until(lambda: not [job for job in running() if job.state == "RUNNING"], "all ends")
+
     def check_jobs(self, jobs: int, trials: int) -> None:
         """See that there were as many jobs as there had to be."""
         assert jobs == trials
@@ -93,6 +102,14 @@ class _Reuse(_Soak):
 
     def check_jobs(self, jobs: int, trials: int) -> None:
         assert jobs < trials // 2
+
+    def wait_for_nothing(self) -> None:
+        """Wait for the long jobs: who deletes the experiment removes their folders, too."""
+        self.wait_for_ends()
+        wait_until(lambda: not self._of_trials(), "folders of long jobs alone")
+
+    def _of_trials(self) -> list[str]:
+        return [str(path) for path in self.stored("jobs") if "autotrain-pilot-" not in str(path)]
 
 
 def processes_of(folder: Path) -> list[str]:
