@@ -99,7 +99,7 @@ class BackendHarness(ABC):
             target: A folder to fetch them to; made, and emptied first.
         """
 
-        def is_settled() -> bool:
+        def copy() -> bool:
             shutil.rmtree(target, ignore_errors=True)
             try:
                 backend.fetch(ref, ".", str(target))
@@ -107,6 +107,7 @@ class BackendHarness(ABC):
                 return False
             return not (target / wire.LOCK_FILE).exists()
 
-        wait_until(is_settled, "the supervisor's end")
+        wait_until(copy, "the supervisor's end")
+        copy()  # again, for the first may have begun before that end
         files = [path for path in target.rglob("*") if path.is_file()]
         return {str(path.relative_to(target)): path.read_bytes() for path in files}
