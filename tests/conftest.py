@@ -14,8 +14,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
-# A contract that fails says which values it found.
-pytest.register_assert_rewrite("jupyter_autotrain.testing")
+# What fails there says which values it found.
+pytest.register_assert_rewrite("jupyter_autotrain.testing", "tests.sessions")
 # The same examples in every run, and no judgement on how fast the machine is just now.
 SLOW_MACHINE = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile("suite", derandomize=True, deadline=None, database=None, suppress_health_check=SLOW_MACHINE)

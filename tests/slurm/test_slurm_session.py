@@ -16,6 +16,7 @@ from jupyter_autotrain.client.sessions.opening import SessionRequest, open_sessi
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.testing import wait_until
 from tests.labs.slurm_lab import SlurmLab
+from tests.sessions import assert_files_go_there, printed
 
 
 @pytest.fixture
@@ -30,26 +31,17 @@ def session(cluster: SlurmLab, tmp_path: Path) -> Iterator[Session]:
         os.kill(status.pid, signal.SIGKILL)
 
 
-def text(session: Session, code: str) -> str:
-    said = []
-    session.run(code, said.append)
-    return "".join(str(one["content"].get("text", "")) for one in said if one["msg_type"] == "stream")
-
-
 def test_it_keeps_its_state_in_its_job_without_a_manager_until_it_is_closed(
     session: Session, cluster: SlurmLab, tmp_path: Path
 ) -> None:
-    assert text(session, "import os; count = 41; print('SLURM_JOB_ID' in os.environ and count)") == "41\n"
+    assert printed(session, "import os; count = 41; print('SLURM_JOB_ID' in os.environ and count)") == "41\n"
     home = session.experiment.home
     os.kill(manager.status(home).pid, signal.SIGKILL)
     wait_until(lambda: not manager.status(home).alive, "the manager's end")
     session.push("given", {"number": 1})
-    assert text(session, "count += given['number']; print(count)") == "42\n"
+    assert printed(session, "count += given['number']; print(count)") == "42\n"
     assert session.pull("count") == 42
-    (tmp_path / "notes.txt").write_text("small")
-    session.put_file(tmp_path / "notes.txt", "notes.txt")
-    assert text(session, "print(open('notes.txt').read())") == "small\n"
-    assert session.files() == {"notes.txt": 5}
+    assert_files_go_there(session, tmp_path)
     manager.ensure(home)
     session.close_session()
     assert session.experiment.state == "SUCCEEDED"

@@ -12,6 +12,7 @@ from jupyter_autotrain.client.rerun import Dialogue
 from jupyter_autotrain.client.sessions.handle import Session
 from jupyter_autotrain.client.sessions.opening import SessionRequest, open_session
 from tests.labs.ssh_lab import SshLab
+from tests.sessions import assert_files_go_there, printed
 from tests.ssh.served_home import ServedHome
 
 
@@ -27,29 +28,20 @@ def session(served: ServedHome, lab: SshLab, tmp_path: Path, monkeypatch: pytest
     opened.stop()
 
 
-def text(session: Session, code: str) -> str:
-    said = []
-    session.run(code, said.append)
-    return "".join(str(one["content"].get("text", "")) for one in said if one["msg_type"] == "stream")
-
-
 def test_it_keeps_its_state_and_outlives_the_manager_and_a_cut_of_the_link(
     session: Session, served: ServedHome, lab: SshLab, tmp_path: Path
 ) -> None:
-    assert text(session, "import os; count = 41; print(os.path.exists('/etc/hostname') or count)")
+    assert printed(session, "import os; count = 41; print(os.path.exists('/etc/hostname') or count)")
     session.push("given", {"number": 1})
-    assert text(session, "count += given['number']; print(count)") == "42\n"
+    assert printed(session, "count += given['number']; print(count)") == "42\n"
     served.kill()
     lab.hosts[0].cut()
     lab.hosts[0].heal()
-    assert text(session, "print(count + 1)") == "43\n"
+    assert printed(session, "print(count + 1)") == "43\n"
     assert session.pull("count") == 42
-    (tmp_path / "notes.txt").write_text("small")
-    session.put_file(tmp_path / "notes.txt", "notes.txt")
-    assert text(session, "print(open('notes.txt').read())") == "small\n"
-    assert session.files() == {"notes.txt": 5}
+    assert_files_go_there(session, tmp_path)
     with Session(session.experiment) as other:  # as from another notebook
-        assert text(other, "print(count)") == "42\n"
+        assert printed(other, "print(count)") == "42\n"
     served.begin()
     session.close_session()
     assert session.experiment.state == "SUCCEEDED"
