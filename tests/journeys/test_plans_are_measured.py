@@ -49,7 +49,7 @@ def test_each_rank_is_measured_and_the_next_plan_tells_the_error(notebook):
     one = found.measured
     assert (one.family, one.cluster, one.devices) == ("Net", "2xlab", ("lab",))
     assert len(one.step_s) == len(one.peak_bytes) == 2
-    assert one.memory_error < 0.25
+    assert one.memory_error < 0.5
     notebook.run(MODEL)[0].raise_error()
     (told,) = [note for note in notebook.value("plan").notes if "measured here" in note]
     assert told.startswith("The last plan of Net measured here was predicted within ")
