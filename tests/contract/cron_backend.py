@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import Field
 
 from jupyter_autotrain.agent import files, system, wire
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import cancelling, starting
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.agent.trial import environment
@@ -72,9 +72,8 @@ class CronBackend(trial_directory.TrialDirectoryBackend):
     def render(self, trial: TrialSpec, placement: Placement) -> Submission:
         """Return the command that the cron job runs, the trial's variables, and `trial.json`."""
         content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
-        script = program_path("start_supervisor")
         return Submission(
-            argv=(sys.executable, *system.INTERPRETER_FLAGS, script, content["directory"]),
+            argv=(sys.executable, *system.INTERPRETER_FLAGS, *program("supervisor"), content["directory"]),
             env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
         )

@@ -57,7 +57,7 @@ class Served:
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 words = " ".join(process.cmdline())
-                if str(self.home.root) in words and "start_warm" not in words:
+                if str(self.home.root) in words and "start.py warm" not in words:
                     found.append(process.pid)
         return found
 

@@ -70,4 +70,4 @@ def nothing_left(directory: str) -> bool:
 
 
 def supervisor_gone(directory: str) -> None:
-    wait_until(lambda: not processes.running("start_supervisor.py", directory), "the end of the supervisor")
+    wait_until(lambda: not processes.running("supervisor", directory), "the end of the supervisor")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from jupyter_autotrain.agent import system, wire
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import starting, status_resolution
 from jupyter_autotrain.agent.system import ports
 from jupyter_autotrain.agent.trial import status as statuses
@@ -49,7 +49,7 @@ class Nodes:
             (folder / name).mkdir(parents=True)
         content = {**self.content, "directory": str(folder), "layout": {**self.layout, "node_rank": node}}
         (folder / wire.TRIAL_FILE).write_text(json.dumps(content))
-        argv = (sys.executable, *system.INTERPRETER_FLAGS, program_path("start_supervisor"), str(folder))
+        argv = (sys.executable, *system.INTERPRETER_FLAGS, *program("supervisor"), str(folder))
         starting.start(argv, {**os.environ, wire.TOKEN_VARIABLE: token}, folder)
 
     def status(self, node: int) -> Status:

@@ -43,7 +43,7 @@ def backend(home: Home) -> LocalBackend:
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return a start that goes on only once this file is there."""
-    shim = tmp_path / "start_supervisor.py"
+    shim = tmp_path / "start.py"
     gate = tmp_path / "gate"
     shim.write_text(
         textwrap.dedent(f"""
@@ -52,11 +52,11 @@ def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             time.sleep(0.01)
         sys.path.insert(0, {str(Path(processes.__file__).parents[3])!r})
         from jupyter_autotrain.agent.supervisor.supervisor_main import main
-        main(sys.argv[1])
+        main(sys.argv[2])
         """)
     )
     run = starting._run
-    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-2], str(shim), argv[-1]], env))
+    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-3], str(shim), *argv[-2:]], env))
     return gate
 
 
@@ -80,7 +80,7 @@ def test_a_start_that_dies_half_way_is_lost_only_when_nothing_of_it_is_left(
     monkeypatch.setattr(starting, "_START_S", 0.05)
     trial = trial_of(home, "print('ran')")
     ref = backend.submit(trial, Placement(), {})
-    for pid in processes.running("start_supervisor.py", str(directory_of(home, trial))):
+    for pid in processes.running("supervisor", str(directory_of(home, trial))):
         os.kill(pid, 9)
     wait_until(lambda: status(backend, ref).state is TrialState.LOST, "the proof")
     assert "never started" in status(backend, ref).reason
@@ -100,7 +100,7 @@ def test_a_start_that_only_seems_to_have_failed_is_looked_for(
     trial = trial_of(home, COUNTS)
     ref = backend.submit(trial, Placement(), {})
     begun(backend, ref)
-    assert len(processes.running("start_supervisor.py", str(directory_of(home, trial)))) == 1
+    assert len(processes.running("supervisor", str(directory_of(home, trial)))) == 1
     backend.cancel(ref, 1.0)
     assert nothing_left(str(directory_of(home, trial)))
 

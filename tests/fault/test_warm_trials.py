@@ -144,7 +144,7 @@ def test_a_trial_whose_supervisor_is_killed_is_lost_with_all_its_processes(backe
     ref = start(backend, home, "import os\nif os.fork() == 0: os.setsid()\n" + WAITS, 1)
     wait_until(lambda: text(backend, ref).count("begun") == 2, "the trial")
     directory = str(directory_of(home, trial_of(home, "", experiment_id="e1")))
-    (supervisor,) = processes.running("start_supervisor.py", directory)
+    (supervisor,) = processes.running("supervisor", directory)
     os.kill(supervisor, signal.SIGKILL)
     assert wait_for_end(backend, ref).state is TrialState.LOST
     wait_until(lambda: not processes.marked(wire.TRIAL_VARIABLE, directory), "the end of its processes")
@@ -167,7 +167,7 @@ def test_a_cancelled_trial_ends_with_what_it_has_detached_and_its_warm_process_g
 def test_a_trial_begins_as_any_other_where_no_warm_process_comes_up(
     backend: LocalBackend, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(warm_starts, "program_path", lambda _: "/no/such/program")
+    monkeypatch.setattr(warm_starts, "program", lambda part: ("/no/such/program", part))
     assert said(backend, home, "print(1)", 1) == "1\n"
     assert warm_pids(home) == []
 
@@ -220,6 +220,6 @@ def test_the_kernel_shows_the_processes_of_a_trial_as_in_any_start(backend: Loca
     wait_until(lambda: text(backend, ref), "the trial")
     directory = str(directory_of(home, trial_of(home, "", experiment_id="e1")))
     (worker,) = processes.marked(wire.TRIAL_VARIABLE, directory)
-    (supervisor,) = processes.running("start_supervisor.py", directory)
+    (supervisor,) = processes.running("supervisor", directory)
     assert psutil.Process(worker).ppid() == supervisor
     assert backend.cancel(ref, 0.5).pids_left == ()

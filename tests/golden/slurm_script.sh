@@ -15,7 +15,7 @@
 #SBATCH --constraint=ib
 umask 077
 module load cuda
-exec srun --mpi=none --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start_slurm_task.py" "@BATCH@"
+exec srun --mpi=none --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start.py" slurm_task "@BATCH@"
 
 #!/bin/bash
 #SBATCH --job-name=@JOB_NAME@
@@ -26,7 +26,7 @@ exec srun --mpi=none --nodes=2 --ntasks=2 --kill-on-bad-exit=1 --unbuffered "@PY
 #SBATCH --ntasks-per-node=1
 #SBATCH --no-requeue
 umask 077
-exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start_slurm_task.py" "@BATCH@"
+exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start.py" slurm_task "@BATCH@"
 
 #!/bin/bash
 #SBATCH --job-name=@JOB_NAME@
@@ -39,4 +39,4 @@ exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start_slurm_task.
 #SBATCH --time=120
 #SBATCH --no-requeue
 umask 077
-exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start_slurm_pilot.py" "@BATCH@" 300 7200
+exec "@PYTHON@" -I -S "@CODE@/jupyter_autotrain/agent/programs/start.py" slurm_pilot "@BATCH@" 300 7200

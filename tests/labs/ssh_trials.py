@@ -116,4 +116,4 @@ def kill_agents(host: LabHost) -> int:
 
 def supervisors(host: LabHost) -> list[str]:
     """Return the command lines of all supervisors on a host."""
-    return [command for command in host.commands().values() if "start_supervisor" in command]
+    return [command for command in host.commands().values() if "start.py supervisor" in command]

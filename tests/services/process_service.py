@@ -14,6 +14,7 @@ from typing import cast
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import service_job
+from jupyter_autotrain.agent.program import PROGRAM
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.backend import ServiceBackend
 from jupyter_autotrain.backends.services.package import TrialPackage, answered
@@ -111,9 +112,9 @@ class ProcessService:
     def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:
         self._answer()
         folder = f"{self._folder(str(ref.data['name']))}{service_job.of_node(node, nodes_of(ref))}"
-        program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
+        program = f"{folder}/{agent_archive.CODE}/{PROGRAM}"
         done = subprocess.run(
-            [sys.executable, "-I", "-S", program, folder], check=False, capture_output=True, text=True,
+            [sys.executable, "-I", "-S", program, "answer", folder], check=False, capture_output=True, text=True,
             env={service_job.REQUEST_VARIABLE: json.dumps(request)},
         )  # fmt: skip
         found = cast("JsonObject", answered(done.stdout) or {"failure": [done.stderr[-300:], "", ""]})

@@ -116,7 +116,7 @@ def test_scancel_from_outside_is_told_as_such(make: Make, home: Home, cluster: S
     ended = end(backend, ref)
     assert ended.state is TrialState.CANCELLED
     assert "Cancelled in Slurm" in ended.reason
-    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+    wait_until(lambda: not any("start.py slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
 @pytest.mark.long
@@ -220,7 +220,7 @@ def test_a_node_that_fails_loses_its_trial_with_that_reason(make: Make, home: Ho
     for pid in cluster.pids("slurmstepd"):
         cluster.run("kill", "-KILL", str(pid))
     for line in cluster.run("ps", "-ewwo", "pid=,args=").splitlines():
-        if "start_slurm_task" in line:
+        if "start.py slurm_task" in line:
             cluster.run("kill", "-KILL", line.split()[0])
     cluster.run("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
     ended = end(backend, ref)

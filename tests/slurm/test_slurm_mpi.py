@@ -23,7 +23,7 @@ from tests.labs import namespaces, slurm_lab, ssh_lab
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
 KINDS = ("mpich", "openmpi")
-OURS = re.compile("start_slurm_task|start_rank|/control/|mpiexec|hydra|prte")
+OURS = re.compile(r"start\.py (slurm_task|rank)|/control/|mpiexec|hydra|prte")
 REDUCES = """
 from mpi4py import MPI
 import os, socket

@@ -78,7 +78,7 @@ def test_a_rank_that_fails_on_another_node_ends_the_trial_and_is_named(
     assert ended.state is TrialState.FAILED
     assert "third" in ended.reason
     assert "Rank 3" in ended.reason
-    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+    wait_until(lambda: not any("start.py slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
 @pytest.mark.parametrize("killed", [0, 1])
@@ -99,7 +99,7 @@ def test_a_supervisor_that_is_killed_loses_the_trial(
     )
     assert ended.state is TrialState.LOST
     assert ended.reason.startswith(why)
-    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+    wait_until(lambda: not any("start.py slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
 def test_a_trial_whose_nodes_have_all_told_their_ends_does_not_wait_until_slurm_has_cleaned_up(
@@ -145,7 +145,7 @@ def test_a_trial_on_two_nodes_is_cancelled_on_both(backend: SlurmBackend, home: 
     receipt = backend.cancel(ref, 1.0)
     assert receipt.pids_left == ()
     assert backend.poll([ref])[0].state is TrialState.CANCELLED
-    wait_until(lambda: not any("start_slurm_task" in line for line in cluster.commands()), "the processes' end")
+    wait_until(lambda: not any("start.py slurm_task" in line for line in cluster.commands()), "the processes' end")
 
 
 def test_a_stop_comes_to_plain_ranks_on_two_nodes_at_the_same_step(backend: SlurmBackend, home: Home) -> None:

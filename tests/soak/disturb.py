@@ -108,7 +108,7 @@ class Disturber:
 def _is_supervisor(process: psutil.Process, here: str) -> bool:
     with suppress(psutil.Error):
         words = process.cmdline()
-        return any("start_supervisor" in word for word in words) and here in words[-1]
+        return "supervisor" in words and here in words[-1]
     return False
 
 

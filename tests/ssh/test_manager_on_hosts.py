@@ -13,7 +13,7 @@ from tests.ssh.served_home import ServedHome, until
 
 
 def nothing_left(lab: SshLab) -> bool:
-    return not any("start_supervisor" in command for host in lab.hosts for command in host.commands().values())
+    return not any("start.py supervisor" in command for host in lab.hosts for command in host.commands().values())
 
 
 @pytest.mark.parametrize("trials", [9, pytest.param(30, marks=pytest.mark.long)])

@@ -75,7 +75,7 @@ class Cluster:
 
 
 def _workers(commands: dict[int, str]) -> list[str]:
-    return [args for args in commands.values() if "start_worker" in args or "start_supervisor" in args]
+    return [args for args in commands.values() if "start.py worker" in args or "start.py supervisor" in args]
 
 
 @pytest.fixture
@@ -270,7 +270,7 @@ def test_a_killed_supervisor_loses_the_trial_and_the_other_host_ends_by_itself(c
     cluster.begun(ref, 4)
     cluster.backend.close()  # nobody tells the other host
     hosts = cluster.lab.hosts[:2]
-    (pid,) = [pid for pid, args in hosts[killed].commands().items() if "start_supervisor" in args]
+    (pid,) = [pid for pid, args in hosts[killed].commands().items() if "start.py supervisor" in args]
     hosts[killed].run("kill", "-KILL", str(pid))
     cluster.assert_nothing_runs()
     cluster.backend = SshBackend(cluster.profile, cluster.context)

@@ -30,7 +30,7 @@ import os, pathlib, signal, subprocess
 MPI.COMM_WORLD.Barrier()
 if rank == 3:
     pid = os.getppid()
-    while "start_supervisor" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
+    while "supervisor" not in pathlib.Path(f"/proc/{pid}/cmdline").read_text():
         pid = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     subprocess.Popen(["sh", "-c", f"sleep 2; kill -CONT {pid}"], start_new_session=True)
     os.kill(pid, signal.SIGSTOP)

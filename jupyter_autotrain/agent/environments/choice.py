@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from jupyter_autotrain.agent import fields, system
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 
 MAKING = "Its Python environment is made."
 
@@ -74,8 +74,7 @@ def mpi_command(trial: Mapping[str, object], rank_command: Sequence[str]) -> lis
 
 
 def _wrapped(trial: Mapping[str, object], role: str, argv: Sequence[str]) -> list[str]:
-    script = program_path("start_in_environment")
-    return [sys.executable, *system.INTERPRETER_FLAGS, script, str(trial["directory"]), role, *argv]
+    return [sys.executable, *system.INTERPRETER_FLAGS, *program("environment"), str(trial["directory"]), role, *argv]
 
 
 def remove_containers(trial: Mapping[str, object], environ: Mapping[str, str]) -> None:

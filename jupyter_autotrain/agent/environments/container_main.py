@@ -9,7 +9,7 @@ import sys
 import time
 
 from jupyter_autotrain.agent.environments import image
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.trial import outcome, termination_causes, trial_file
 
 _GRACE_S = 5.0
@@ -56,8 +56,7 @@ class Container:
                 os.dup2(fd, output)
                 os.close(fd)
         os.set_inheritable(self._channel, True)
-        script = program_path("start_worker")
-        argv = [sys.executable, script, self._directory, str(self._channel)]
+        argv = [sys.executable, *program("worker"), self._directory, str(self._channel)]
         os.execv(argv[0], argv)  # noqa: S606 - it becomes the worker
 
     def run(self) -> int:

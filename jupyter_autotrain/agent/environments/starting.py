@@ -18,7 +18,7 @@ from jupyter_autotrain.agent import fields, system
 from jupyter_autotrain.agent.environments import conda, image, virtual
 from jupyter_autotrain.agent.environments.choice import kind_and_value
 from jupyter_autotrain.agent.environments.prepared import NotPreparedError, Prepared
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.trial import outcome, trial_file
 
 _UNUSED_FD = 16  # above those that a container gets
@@ -80,9 +80,8 @@ def _run_container(trial: Mapping[str, object], channel: int) -> None:
     forwards = "forward" if os.path.basename(runtime) != "podman" else "signalled"
     outcome_file = image.outcome_file(directory, rank)
     os.close(os.open(outcome_file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600))
-    script = program_path("start_in_container")
-    program = [script, directory, outcome_file, forwards]
-    argv = image.command(trial, kind_and_value(trial)[1], runtime, program, os.environ, rank)
+    words = [*program("container"), directory, outcome_file, forwards]
+    argv = image.command(trial, kind_and_value(trial)[1], runtime, words, os.environ, rank)
     code = _wait(argv)
     with open(outcome_file, "rb") as file:
         os.write(channel, file.read())

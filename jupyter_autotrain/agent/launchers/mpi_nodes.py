@@ -147,7 +147,7 @@ def with_prefix(command: str, prefix: str) -> str:
 def host_options(kind: str, program: str, layout: RankLayout, agent: str) -> list[str]:
     """Return the arguments of an `mpiexec` that name the hosts, and the program in the place of ssh.
 
-    Ranks begin in `/`: their own folders have other paths on each host, and `start_rank` enters them.
+    Ranks begin in `/`: their own folders have other paths on each host, and the program `rank` enters them.
     """
     hosts = ",".join(f"{address}:{layout.workers_per_node}" for address, _ in layout.endpoints)
     prefix = prefix_of(program)

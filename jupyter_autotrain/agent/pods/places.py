@@ -14,6 +14,7 @@ with Python 3.9.
 from __future__ import annotations
 
 from jupyter_autotrain.agent.objects import agent_archive
+from jupyter_autotrain.agent.program import PROGRAM
 
 CODE = "/autotrain/code"  # what was sent, read-only
 RUN = "/autotrain/run"  # what the pod makes of it
@@ -39,7 +40,7 @@ FIRST_ADDRESS_VARIABLE = "AUTOTRAIN_FIRST_ADDRESS"
 DATA_PREFIX = "data."  # of the names of archives with data
 CREDENTIAL_PREFIX = "AUTOTRAIN_STORAGE_"  # of variables with the credentials of the storage, which no trial gets
 
-START_REQUEST = f"{AGENT}/code/jupyter_autotrain/agent/programs/start_request.py"
+START_REQUEST = f"{AGENT}/code/{PROGRAM}"
 STORAGE = "/autotrain/storage"
 EXPERIMENTS = f"{STORAGE}/experiments"
 DATA = f"{STORAGE}/data"

@@ -22,7 +22,7 @@ from functools import partial
 from jupyter_autotrain.agent import fields, system, wire
 from jupyter_autotrain.agent.pool import preloading
 from jupyter_autotrain.agent.pool.preloading import Preloaded
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.ranks import library_hooks, worker_main
 from jupyter_autotrain.agent.supervisor import supervisor, supervisor_main
 from jupyter_autotrain.agent.supervisor.worker_process import execute
@@ -59,7 +59,7 @@ class ForkedTrials:
         """
         request = _receive(connection)
         directory = str(request["directory"])
-        show_as([program_path("start_supervisor"), directory])
+        show_as([*program("supervisor"), directory])
         os.setsid()
         os.chdir(directory)
         lock = trial_lock.acquire()
@@ -93,7 +93,7 @@ class ForkedTrials:
         os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
         sys.argv = list(argv[1:])
         self._renew()
-        _run_and_end(argv[2], channel)
+        _run_and_end(argv[-2], channel)
 
     def _renew(self) -> None:
         """Do what each process would have done as it imported the modules itself."""

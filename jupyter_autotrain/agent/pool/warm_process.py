@@ -209,7 +209,7 @@ def main(folder: str, idle_s: float, limit_bytes: int) -> None:
     if lock is None:  # there is one
         os._exit(0)
     listener = _listen()
-    show_as(sys.argv[:2])
+    show_as(sys.argv[:3])
     if os.fork():
         os._exit(0)
     os.setsid()

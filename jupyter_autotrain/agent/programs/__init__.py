@@ -1,1 +1,1 @@
-"""The programs that are started by path, each a few lines; alone in their folder, which Python searches first."""
+"""The program that is started by path; alone in its folder, which Python searches first."""

@@ -25,7 +25,7 @@ from jupyter_autotrain.agent.environments import eviction, interpreters
 from jupyter_autotrain.agent.nodes import hosts
 from jupyter_autotrain.agent.objects import agent_code
 from jupyter_autotrain.agent.objects.data_cache import DataCache
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import cancelling, experiments, machine, starting, trial_files, warm_starts
 from jupyter_autotrain.agent.service.request_loop import Handlers, Request, RequestLoop
 from jupyter_autotrain.agent.service.watching import JobWatcher
@@ -153,7 +153,7 @@ class Service:
             hosts.keep(directory, trial, request["secrets"].get(wire.TOKEN_VARIABLE, ""))
         if self._warm_starts.start(trial, request["secrets"]):
             return
-        argv = (sys.executable, *system.INTERPRETER_FLAGS, program_path("start_supervisor"), str(directory))
+        argv = (sys.executable, *system.INTERPRETER_FLAGS, *program("supervisor"), str(directory))
         starting.start(argv, {**os.environ, **request["secrets"]}, directory)
 
     def _start_again(self, request: Request) -> None:
@@ -162,7 +162,7 @@ class Service:
         bundle, token = hosts.prepare_again(directory)
         if bundle:
             self._code.use([Path(bundle)], directory)
-            argv = (sys.executable, *system.INTERPRETER_FLAGS, program_path("start_supervisor"), str(directory))
+            argv = (sys.executable, *system.INTERPRETER_FLAGS, *program("supervisor"), str(directory))
             starting.start(argv, {**os.environ, wire.TOKEN_VARIABLE: token}, directory)
 
     def _subscribe(self, request: Request) -> None:

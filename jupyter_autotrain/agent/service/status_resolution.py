@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from jupyter_autotrain.agent.json import JsonValue
 
 _UNKNOWN = ProcessIdentity(0, 0.0, "")
-_SCRIPT = "start_supervisor.py"
 
 
 def resolve_status(directory: Path) -> Status | None:
@@ -100,7 +99,7 @@ def supervisors(directory: Path) -> set[int]:
     Raises:
         OSError: It is not known.
     """
-    return processes.running(_SCRIPT, str(directory))
+    return processes.running("supervisor", str(directory))
 
 
 def identity(directory: Path, status: Status | None) -> ProcessIdentity | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from jupyter_autotrain.agent import VERSION, fields, locks, system, wire
 from jupyter_autotrain.agent.environments import choice
 from jupyter_autotrain.agent.pool import needed_imports
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import starting
 from jupyter_autotrain.agent.system import unix_sockets
 from jupyter_autotrain.agent.trial import environment, trial_lock
@@ -111,7 +111,7 @@ class WarmStarts:
 
     def _seat(self, needs: Mapping[str, object], shared: Mapping[str, str]) -> Path:
         """Return the folder of the warm process for these needs and variables."""
-        key = json.dumps([needs, shared, VERSION, program_path("start_warm")], sort_keys=True)
+        key = json.dumps([needs, shared, VERSION, *program("warm")], sort_keys=True)
         return self._folder / hashlib.sha256(key.encode()).hexdigest()[:16]
 
     def _start_process(
@@ -126,7 +126,7 @@ class WarmStarts:
             self._remove_leftovers()
             seat.mkdir(mode=0o700, exist_ok=True)
             (seat / "needs").write_text(json.dumps(needs), encoding="utf-8")
-            command = [str(needs["python"]), program_path("start_warm"), str(seat), *limits, _BLANKS]
+            command = [str(needs["python"]), *program("warm"), str(seat), *limits, _BLANKS]
             if not _run(command, shared):
                 shutil.rmtree(seat, ignore_errors=True)
             return _connect(seat)

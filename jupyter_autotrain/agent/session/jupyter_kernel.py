@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.session import plain_kernel
 from jupyter_autotrain.agent.session.messages import Message
 from jupyter_autotrain.agent.session.plain_kernel import KernelProcess, PlainKernel
@@ -40,7 +40,7 @@ class JupyterKernel(KernelProcess):
         self._folder = tempfile.mkdtemp(prefix="autotrain-session-")
         file = f"{self._folder}/kernel.json"
         write_connection_file(file, ip=f"{self._folder}/k", transport="ipc", key=secrets.token_hex(32).encode())
-        command = [sys.executable, program_path("start_session_kernel"), directory, "-f", file]
+        command = [sys.executable, *program("kernel"), directory, "-f", file]
         environment = {**os.environ, "JPY_PARENT_PID": str(os.getpid()), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}
         environment.pop("MPLBACKEND", None)  # it draws inline
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment)

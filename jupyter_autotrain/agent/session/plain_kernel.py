@@ -20,7 +20,7 @@ import types
 from collections.abc import Callable
 from typing import Any, TextIO
 
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.session import messages
 from jupyter_autotrain.agent.session.messages import Message, message
 
@@ -57,7 +57,7 @@ class PlainKernel(KernelProcess):
 
     def __init__(self, directory: str) -> None:
         self._said, inner = os.pipe()
-        command = [sys.executable, program_path("start_session_kernel"), directory, "--plain", str(inner)]
+        command = [sys.executable, *program("kernel"), directory, "--plain", str(inner)]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(inner,))
         os.close(inner)
         self._begun = b""  # of a line whose end has not come

@@ -18,7 +18,7 @@ from jupyter_autotrain.agent.launchers import mpi_nodes
 from jupyter_autotrain.agent.launchers.launchers import Launcher, LaunchError
 from jupyter_autotrain.agent.launchers.mpi import MpiLauncher
 from jupyter_autotrain.agent.nodes.part import NodePart
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.supervisor import exit_causes, streams
 from jupyter_autotrain.agent.supervisor.exit_causes import WorkerEnd
 from jupyter_autotrain.agent.supervisor.worker_process import LaunchedWorker
@@ -52,8 +52,7 @@ class Launch:
     def start(self, env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:
         """Start the program under the trial's limits."""
         self._begun_s = time.time()
-        script = program_path("start_rank")
-        rank_command = [sys.executable, *system.INTERPRETER_FLAGS, script, os.getcwd()]
+        rank_command = [sys.executable, *system.INTERPRETER_FLAGS, *program("rank"), os.getcwd()]
         self._guarded(lambda: self._prepare(rank_command, env, apply_limits))
 
     def _prepare(self, rank_command: Sequence[str], env: Mapping[str, str], apply_limits: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ import time
 from jupyter_autotrain.agent import fields, launchers, system, wire
 from jupyter_autotrain.agent.environments import choice as environments
 from jupyter_autotrain.agent.launchers import rank_channel
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter, OutputStreams
 from jupyter_autotrain.agent.supervisor.worker_process import Worker
 from jupyter_autotrain.agent.trial import outcome, rank_layout, trial_file
@@ -36,8 +36,7 @@ def main(directory: str) -> None:
     secrets = [env[name] for name in fields.strings(trial.get("secrets")) if env.get(name)]
     rank = launcher.layout.rank(local_rank)
     worker = Worker(rank, local_rank, OutputStreams(rank, secrets, waiter))
-    script = program_path("start_worker")
-    worker.start(environments.command(trial, [str(trial["python"]), script, directory]), env)
+    worker.start(environments.command(trial, [str(trial["python"]), *program("worker"), directory]), env)
     channel = rank_channel.open_for_writing(directory, local_rank)
     rank_channel.write(channel, {"process": worker.process})
     code = _watch(worker, waiter)

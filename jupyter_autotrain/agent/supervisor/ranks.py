@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from jupyter_autotrain.agent import launchers, system
 from jupyter_autotrain.agent.environments import choice as environments
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.supervisor import exit_causes
 from jupyter_autotrain.agent.supervisor.exit_causes import WorkerEnd
 from jupyter_autotrain.agent.supervisor.streams import EventWaiter, OutputStreams
@@ -109,8 +109,7 @@ class Ranks:
         if self._launch is not None:
             self._launch.start(env, apply_limits)
             return
-        script = program_path("start_worker")
-        argv = environments.command(self._trial, [str(self._trial["python"]), script, os.getcwd()])
+        argv = environments.command(self._trial, [str(self._trial["python"]), *program("worker"), os.getcwd()])
         for worker in self._own:
             own = self._launcher.variables(worker.local_rank) if self.is_distributed else {}
             worker.start(argv, {**env, **own}, apply_limits, become)

@@ -21,7 +21,7 @@ from jupyter_autotrain.agent.environments.python_environment import (
     PythonEnvironment,
 )
 from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
-from jupyter_autotrain.agent.program_path import program_path
+from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import cancelling, machine, starting, warm_starts
 from jupyter_autotrain.agent.trial import environment, trial_file
 from jupyter_autotrain.backends import agent_answers
@@ -81,7 +81,7 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
             argv=(
                 sys.executable,
                 *system.INTERPRETER_FLAGS,
-                program_path("start_supervisor"),
+                *program("supervisor"),
                 str(self._context.directory(trial)),
             ),
             env=env,

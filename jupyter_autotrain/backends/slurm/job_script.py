@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
+from jupyter_autotrain.agent.program import PROGRAM
 from jupyter_autotrain.core.spec import Resources, TrialSpec
 
 JOB_NAME = "@JOB_NAME@"
@@ -42,12 +43,12 @@ def render(trial: TrialSpec, options: Mapping[str, JsonValue]) -> str:
         options: Options of the profile and of the header's section, as `SlurmOptions` has checked them.
     """
     directives = [f"#SBATCH {one}" for one in _directives(trial, options)]
-    program = "start_slurm_task.py"
+    part = "slurm_task"
     arguments = ""
     if pilots(trial, options):
-        program = "start_slurm_pilot.py"
+        part = "slurm_pilot"
         arguments = f" {_seconds(options.get('reuse_idle'), IDLE_S):g} {60 * _pilot_minutes(trial, options)}"
-    start = f'"{PYTHON}" -I -S "{CODE}/jupyter_autotrain/agent/programs/{program}" "{BATCH}"{arguments}'
+    start = f'"{PYTHON}" -I -S "{CODE}/{PROGRAM}" {part} "{BATCH}"{arguments}'
     nodes = trial.resources.nodes
     spread = f"srun --mpi=none --nodes={nodes} --ntasks={nodes} --kill-on-bad-exit=1 --unbuffered " if nodes > 1 else ""
     lines = ["#!/bin/bash", *directives, "umask 077", *_texts(options.get("setup")), f"exec {spread}{start}"]

@@ -12,6 +12,7 @@ from typing import cast
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.environment import travelling
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.program import PROGRAM
 from jupyter_autotrain.agent.service import warm_starts
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.agent.trial import environment
@@ -73,9 +74,9 @@ class TrialStarter:
         content = self._content(trial, placement)
         content["directory"] = directory
         content["bundle"] = f"{config.workdir}/bundles/DIGEST"
-        script = f"{config.workdir}/agents/DIGEST/jupyter_autotrain/agent/programs/start_supervisor.py"
+        script = f"{config.workdir}/agents/DIGEST/{PROGRAM}"
         return Submission(
-            argv=(config.python, "-I", "-S", script, directory),
+            argv=(config.python, "-I", "-S", script, "supervisor", directory),
             env=environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)")),
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
             notes=(f"On {config.address.name}, through its agent.",),

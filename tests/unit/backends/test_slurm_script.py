@@ -51,7 +51,7 @@ def test_extra_takes_no_option_that_the_backend_sets_and_nothing_else(bad: str) 
 def test_a_long_job_has_time_for_a_whole_trial_and_one_on_several_nodes_is_a_job_of_its_own(tmp_path: Path) -> None:
     assert "#SBATCH --time=121\n" in script(tmp_path, Resources(), {"reuse": 1}, timeout_s=7200.0)
     assert "#SBATCH --time=60\n" in script(tmp_path, Resources(), {"reuse": 1}, timeout_s=10.0)
-    assert "start_slurm_pilot.py" not in script(tmp_path, Resources(nodes=2), {"reuse": 1})
+    assert "slurm_pilot" not in script(tmp_path, Resources(nodes=2), {"reuse": 1})
 
 
 def test_reuse_may_be_a_truth_and_never_less_than_0() -> None:

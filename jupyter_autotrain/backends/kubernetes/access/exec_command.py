@@ -215,7 +215,7 @@ async def request(api: KubernetesApi, at: PodAddress, do: str, **content: object
         BackendError: It cannot.
     """
     asked = json.dumps({"do": do, **content}).encode() + b"\n"
-    done = await run(api, at, [at.python, "-I", "-S", places.START_REQUEST], asked)
+    done = await run(api, at, [at.python, "-I", "-S", places.START_REQUEST, "request"], asked)
     try:
         answer = json.loads(done.stdout)
     except ValueError:

@@ -17,6 +17,7 @@ from typing import Final, cast
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.agent.objects import agent_archive
 from jupyter_autotrain.agent.pods import service_job
+from jupyter_autotrain.agent.program import PROGRAM
 from jupyter_autotrain.agent.sizes import format_bytes
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services import http_client, package
@@ -219,7 +220,7 @@ class RayService:
         """Have a small job on the node of a trial answer."""
         folder = folder_of(self._options, names_of(ref)[node])
         address = rows.of_node(state, node).get("address")
-        program = f"{folder}/{agent_archive.CODE}/jupyter_autotrain/agent/programs/start_answer.py"
+        program = f"{folder}/{agent_archive.CODE}/{PROGRAM} answer"
         name = package.new_name(str(ref.data["name"]))
         job: JsonObject = {
             "entrypoint": f"exec {self._options.get('python') or 'python3'} {PYTHON_FLAGS} {program} {folder}",
