@@ -224,10 +224,6 @@ class AttemptHistory:
         """Return whether no attempt of a trial was lost, and none of its present attempt is refused anywhere."""
         return number not in self._lost and number not in self._refusals
 
-    def is_lost(self, number: int) -> bool:
-        """Return whether an earlier attempt of a trial was lost."""
-        return number in self._lost
-
     def has_moved(self, number: int) -> bool:
         """Return whether a trial was, or is to be, tried once more because its place was lost."""
         return number in self._moved

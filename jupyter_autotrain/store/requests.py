@@ -17,7 +17,7 @@ from jupyter_autotrain.core.hooks import Delivery
 from jupyter_autotrain.core.notes import WHOLE_EXPERIMENT
 from jupyter_autotrain.core.records import Request
 from jupyter_autotrain.errors import StoreError
-from jupyter_autotrain.store.mixin import StoreMixin, key_of, plain, undamaged
+from jupyter_autotrain.store.mixin import StoreMixin, plain, undamaged
 
 _COLUMNS = "id, kind, experiment_id, args, created_s, done, result"
 
@@ -96,12 +96,6 @@ class HookDeliveryTable(StoreMixin):
             connection.execute(_TRIED, (state, plain(error), delivery_id))
             if state == "given up":
                 connection.execute(_NOTE, (WHOLE_EXPERIMENT, now_s, plain(error), delivery_id))
-
-    def delivery_states(self, experiment_id: str) -> list[tuple[str, str, int]]:
-        """Return the hook, the state and the number of tries of each message of an experiment, in order."""
-        query = "SELECT hook, state, tries FROM hook_deliveries WHERE experiment = ? ORDER BY rowid"
-        with self._database.read() as connection:
-            return list(connection.execute(query, (key_of(connection, experiment_id),)))
 
 
 def add_deliveries(connection: sqlite3.Connection, key: int, deliveries: Sequence[Delivery], now_s: float) -> None:

@@ -7,6 +7,8 @@ import threading
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from jupyter_autotrain.store.mixin import key_of
+
 JsonPayload = Mapping[str, object]
 _LONGEST_S = 60.0
 
@@ -66,3 +68,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Print nothing."""
+
+
+def delivery_states(store, experiment_id):
+    """Return the hook, the state and the number of tries of each message of an experiment, in order."""
+    query = "SELECT hook, state, tries FROM hook_deliveries WHERE experiment = ? ORDER BY rowid"
+    with store._database.read() as connection:
+        return list(connection.execute(query, (key_of(connection, experiment_id),)))

@@ -11,7 +11,7 @@ import pytest
 
 from jupyter_autotrain import manager
 from jupyter_autotrain.testing import wait_until
-from tests.journeys.hook_receiver import HookReceiver
+from tests.journeys.hook_receiver import HookReceiver, delivery_states
 
 KEY = "key-of-the-receiver-1f9a"
 TOKEN = "token-of-the-trial-77c2"
@@ -36,7 +36,7 @@ def profile(tmp_path, monkeypatch):
 
 
 def deliveries(experiment):
-    return experiment.store.delivery_states(experiment.id)
+    return delivery_states(experiment.store, experiment.id)
 
 
 def kill_manager(home):

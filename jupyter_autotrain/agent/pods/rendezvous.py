@@ -23,7 +23,6 @@ from jupyter_autotrain.agent.trial.trial_file import Layout
 PORT = 29400
 _MEET_S = 900  # for all pods; a trial that does not get all of its nodes is ended by the manager earlier
 ADAPTDL = "adaptdl"
-BARRIER = "frameworkbarrier"
 BARRIER_FILE = "/mnt/frameworkbarrier/framework.json"
 _ADDRESSES_S = 600.0
 _ANSWER_S = 60.0  # AdaptDL's service answers after half a minute that a pod is missing still

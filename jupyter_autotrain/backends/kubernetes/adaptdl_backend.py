@@ -45,7 +45,6 @@ class AdaptDLJob(Workload):
     node_variables = NodeVariables(
         rank="ADAPTDL_REPLICA_RANK", count="ADAPTDL_NUM_REPLICAS", run="ADAPTDL_NUM_RESTARTS", peers="adaptdl"
     )
-    pod_label = "adaptdl/job"
     longest_name = 50  # host names are `<name>-<group>-<rank>`
     deletes_pods_at_once = True
     rescales = True

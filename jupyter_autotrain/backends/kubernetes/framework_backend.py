@@ -52,7 +52,6 @@ class Framework(Workload):
     node_variables = NodeVariables(
         rank="FC_TASK_INDEX", offset=OFFSET_VARIABLE, run="FC_FRAMEWORK_ATTEMPT_ID", peers=_BARRIER
     )
-    pod_label = "FC_FRAMEWORK_NAME"
     longest_name = 50  # pods are `<name>-<role>-<index>`, and a pod's name is its host's
     deletes_pods_at_once = True
     rescales = True

@@ -47,6 +47,11 @@ PLAIN = {name: value for name, value in FULL.items() if name not in ("image_pull
 Json = dict[str, Any]
 
 
+def pods_of(workload: Workload, name: str) -> str:
+    is_trainjob = isinstance(workload, TrainJobWorkload)
+    return f"{'jobset.sigs.k8s.io/jobset-name' if is_trainjob else 'training.kubeflow.org/job-name'}={name}"
+
+
 def until(condition: Callable[[], Any], what: str) -> Any:
     deadline = time.monotonic() + 60
     while not (found := condition()):
@@ -131,7 +136,7 @@ def variables(pod: Json) -> Json:
 def test_a_pytorchjob_has_a_master_and_workers_with_their_ranks_and_services(cluster: Cluster) -> None:
     workload = PyTorchJobWorkload()
     name = cluster.create(workload, FULL, nodes=3, workers_per_node=2)
-    pods = cluster.pods(3, workload.pod_selector(name))
+    pods = cluster.pods(3, pods_of(workload, name))
     assert sorted(pods) == [f"{name}-master-0", f"{name}-worker-0", f"{name}-worker-1"]
     assert [variables(pods[pod])["RANK"] for pod in sorted(pods)] == ["0", "1", "2"]
     worker = variables(pods[f"{name}-worker-1"])
@@ -228,7 +233,7 @@ def test_a_finished_job_goes_after_its_time_to_live(cluster: Cluster) -> None:
 def test_a_tfjob_tells_its_cluster_and_ends_with_worker_0(cluster: Cluster) -> None:
     workload = tfjob()
     name = cluster.create(workload, nodes=2)
-    pods = cluster.pods(2, workload.pod_selector(name))
+    pods = cluster.pods(2, pods_of(workload, name))
     config = json.loads(variables(pods[f"{name}-worker-1"])["TF_CONFIG"])
     assert config["task"] == {"type": "worker", "index": 1}
     assert config["cluster"] == {"worker": [f"{name}-worker-{index}.team.svc:2222" for index in range(2)]}
@@ -239,7 +244,7 @@ def test_a_tfjob_tells_its_cluster_and_ends_with_worker_0(cluster: Cluster) -> N
 def test_a_paddlejob_ends_when_all_workers_have(cluster: Cluster) -> None:
     workload = paddlejob()
     name = cluster.create(workload, nodes=2)
-    pods = cluster.pods(2, workload.pod_selector(name))
+    pods = cluster.pods(2, pods_of(workload, name))
     assert variables(pods[f"{name}-worker-1"])["PADDLE_MASTER"] == f"{name}-worker-0:36543"
     cluster.say(f"{name}-worker-1", "Running")
     cluster.say(f"{name}-worker-0", "Succeeded", "paddle", 0)
@@ -253,7 +258,7 @@ def test_an_mpijob_of_the_mpi_operator_has_a_launcher_job_and_workers(cluster: C
     kubeflow.install(cluster.store, mpi_operator="0.8" if is_worker else "0.4")
     workload = MPIJobWorkload(launcher_is_worker=is_worker)
     name = cluster.create(workload, PLAIN, launcher="mpi", nodes=3)
-    pods = cluster.pods(3, workload.pod_selector(name))
+    pods = cluster.pods(3, pods_of(workload, name))
     (launcher,) = [pod for pod in pods.values() if cluster.labels(pod)["job-role"] == "launcher"]
     workers = [pods[f"{name}-worker-{index}"] for index in range(2)]
     numbers = [cluster.labels(pod)["replica-index"] for pod in workers]
@@ -288,7 +293,7 @@ def test_an_mpijob_whose_launcher_failed_is_not_tried_again(cluster: Cluster) ->
 def test_an_mpijob_of_the_training_operator_has_pods_alone(cluster: Cluster) -> None:
     workload = mpijob_v1()
     name = cluster.create(workload, launcher="mpi", nodes=3)
-    pods = cluster.pods(3, workload.pod_selector(name))
+    pods = cluster.pods(3, pods_of(workload, name))
     assert sorted(pods) == [f"{name}-launcher", f"{name}-worker-0", f"{name}-worker-1"]
     (service,) = cluster.store.list(SERVICES, TEAM)[0]
     selector = service["spec"]["selector"]
@@ -305,7 +310,7 @@ def test_a_trainjob_becomes_a_jobset_of_its_runtime_in_each_release(cluster: Clu
     assert schema is not None
     workload = TrainJobWorkload(layout=layout_of(schema))
     name = cluster.create(workload, PLAIN, nodes=2, workers_per_node=2)
-    pods = sorted(cluster.pods(2, workload.pod_selector(name)).values(), key=lambda pod: pod["spec"]["hostname"])
+    pods = sorted(cluster.pods(2, pods_of(workload, name)).values(), key=lambda pod: pod["spec"]["hostname"])
     assert [pod["spec"]["hostname"] for pod in pods] == [f"{name}-node-0-0", f"{name}-node-0-1"]
     assert pods[0]["spec"]["subdomain"] == name
     assert pods[0]["spec"]["nodeSelector"] == {"pool": "training"}

@@ -16,7 +16,7 @@ from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.manager.hooks import runner as hook_runner
 from jupyter_autotrain.manager.reasons import explain
 from jupyter_autotrain.testing import wait_until
-from tests.journeys.hook_receiver import HookReceiver
+from tests.journeys.hook_receiver import HookReceiver, delivery_states
 
 WAIT_S = 60
 HOOK = Hook("slack", "${URL}", events=("ended", "failed", "trial_failed"))
@@ -56,7 +56,7 @@ def end(world, experiment_id, state=TrialState.SUCCEEDED):
 
 
 def states(world, experiment_id):
-    return world.store.delivery_states(experiment_id)
+    return delivery_states(world.store, experiment_id)
 
 
 def test_an_end_is_told_with_what_has_come_of_it(world, tries):
@@ -166,7 +166,7 @@ def test_a_receiver_that_refuses_five_times_is_told_by_the_sixth_try(world, rece
     receiver.refusals = 5
     receiver.open()
     experiment_id = run_to_the_end(world, Hook("web", receiver.url, timeout_s=SLOW_S))
-    assert world.store.delivery_states(experiment_id) == [("web", "delivered", 6)]
+    assert delivery_states(world.store, experiment_id) == [("web", "delivered", 6)]
     assert len(receiver.received) == 6
     assert len({message["id"] for message in receiver.received}) == 1
     assert explain(world.store, world.home, world.store.experiment(experiment_id)) == []
@@ -176,7 +176,7 @@ def test_a_command_that_always_fails_is_run_six_times_and_then_a_warning(world, 
     kept = tmp_path / "kept"
     command = (sys.executable, "-c", REFUSES, str(kept))
     experiment_id = run_to_the_end(world, Hook("bell", command=command, timeout_s=SLOW_S))
-    assert world.store.delivery_states(experiment_id) == [("bell", "given up", 6)]
+    assert delivery_states(world.store, experiment_id) == [("bell", "given up", 6)]
     assert kept.read_text().splitlines() == ["told"] * 6
     (reason,) = explain(world.store, world.home, world.store.experiment(experiment_id))
     assert reason.startswith("The hook bell was not reached in 6 tries:")

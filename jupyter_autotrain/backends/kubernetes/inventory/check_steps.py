@@ -16,13 +16,11 @@ from jupyter_autotrain.backends.kubernetes.inventory.cluster_checks import (
     permission_notes,
     queue_notes,
 )
-from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.objects.workload import CLAIMS, SECRETS, ObjectType
 from jupyter_autotrain.backends.kubernetes.workloads.pod_template import image_named
 from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
-_CLAIM = ObjectType("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
-_SECRET = ObjectType("", "v1", "secrets", "Secret")
 Render = Callable[[], Sequence[JsonObject]]
 
 
@@ -124,7 +122,7 @@ def _storage(cluster: CheckedCluster, _: Render) -> str:
     if name is None:
         kind = next(str(key) for key in storage if key not in {"sub_path", "local_path"})
         return f"{kind}: the trial shows whether it can be reached from a pod"
-    found = _named(cluster, _CLAIM, str(name), "storage:")
+    found = _named(cluster, CLAIMS, str(name), "storage:")
     if found is None:
         return f"the PVC {name} could not be asked"
     phase = cast("JsonObject", found.get("status") or {}).get("phase")
@@ -135,7 +133,7 @@ def _storage(cluster: CheckedCluster, _: Render) -> str:
 def _image(cluster: CheckedCluster, _: Render) -> str:
     """Return the image, and whether the Secrets with the logins of its registry are there."""
     for name in _texts(cluster.options.get("image_pull_secrets")):
-        _named(cluster, _SECRET, name, "image_pull_secrets:")
+        _named(cluster, SECRETS, name, "image_pull_secrets:")
     return f"{image_named(cluster.options)}: the trial shows whether it can be pulled"
 
 

@@ -169,7 +169,6 @@ class Workload(ABC):
     Attributes:
         object_type: The kind.
         node_variables: What tells a pod its place among those of its trial.
-        pod_label: The label of pods that has the name of their object.
         longest_name: How many characters a name may have, as pods and hosts append to it.
         deletes_pods_at_once: Its controller deletes pods as soon as they end: they linger until they are collected.
         rescales: Its controller ends pods and makes others while the trial runs: a pod's end is not the trial's.
@@ -177,7 +176,6 @@ class Workload(ABC):
 
     object_type: ObjectType
     node_variables: NodeVariables
-    pod_label: str
     longest_name: int
     deletes_pods_at_once = False
     rescales = False
@@ -194,10 +192,6 @@ class Workload(ABC):
     @abstractmethod
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
         """Return the manifests in the order in which they are made; the object is the first, and owns the others."""
-
-    def pod_selector(self, name: str) -> str:
-        """Return the label selector of the pods of an object."""
-        return f"{self.pod_label}={name}"
 
     @abstractmethod
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:

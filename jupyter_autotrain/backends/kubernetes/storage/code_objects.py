@@ -22,10 +22,9 @@ from jupyter_autotrain.agent.json import JsonObject, JsonValue
 from jupyter_autotrain.backends.kubernetes.access.api import KubernetesApi
 from jupyter_autotrain.backends.kubernetes.access.connection import ApiRefusedError
 from jupyter_autotrain.backends.kubernetes.objects.fields import items
-from jupyter_autotrain.backends.kubernetes.objects.workload import ObjectType
+from jupyter_autotrain.backends.kubernetes.objects.workload import CONFIG_MAPS
 from jupyter_autotrain.errors import BackendError
 
-CONFIG_MAPS: Final = ObjectType("", "v1", "configmaps", "ConfigMap")
 LIMIT_BYTES: Final = 1 << 20  # of all that a ConfigMap holds, before it is encoded
 _NAME_CHARACTERS = 24
 _log = logging.getLogger(__name__)
@@ -213,8 +212,3 @@ class CodeObjects:
         with self._lock:
             for name, owners in noted.items():
                 self._new_owners[name] = owners + self._new_owners.get(name, [])
-
-    def forget(self) -> None:
-        """Ask the cluster again for all: somebody has deleted ConfigMaps, or their namespace."""
-        with self._lock:
-            self._made.clear()

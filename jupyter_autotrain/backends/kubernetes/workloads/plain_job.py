@@ -33,13 +33,14 @@ from jupyter_autotrain.backends.kubernetes.workloads.manifests import VOLCANO_GR
 from jupyter_autotrain.backends.kubernetes.workloads.volumes import without_volume_folders
 from jupyter_autotrain.core.spec import TrialSpec
 
+_POD_LABEL = "job-name"  # the older one, which all versions set
+
 
 class JobWorkload(Workload):
     """Runs a trial as a Job."""
 
     object_type: ObjectType = JOBS
     node_variables = NodeVariables(rank="JOB_COMPLETION_INDEX", first_address=places.FIRST_ADDRESS_VARIABLE)
-    pod_label = "job-name"  # the older label, which all versions set
     longest_name = 57  # pods add a number to it where it is a host name
 
     def render(self, request: WorkloadRequest) -> Sequence[JsonObject]:
@@ -54,10 +55,6 @@ class JobWorkload(Workload):
             "backoffLimit": 0, "template": _template(request),
             "ttlSecondsAfterFinished": int(ttl_s) if isinstance(ttl_s, (int, float)) else int(defaults.TTL_S),
         }  # fmt: skip
-
-    def hosts(self, name: str, nodes: int) -> Sequence[str]:
-        """Return the names that the Service gives."""
-        return [f"{name}-{number}.{name}" for number in range(nodes)]
 
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
         """Read its conditions; only those that are final say how it ended."""
@@ -102,7 +99,7 @@ def _template(request: WorkloadRequest) -> JsonObject:
 
 def _service(request: WorkloadRequest) -> JsonObject:
     spec: JsonObject = {
-        "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {JobWorkload.pod_label: request.name}
+        "clusterIP": "None", "publishNotReadyAddresses": True, "selector": {_POD_LABEL: request.name}
     }  # fmt: skip
     return {"apiVersion": "v1", "kind": "Service", "metadata": request.metadata(), "spec": spec}
 

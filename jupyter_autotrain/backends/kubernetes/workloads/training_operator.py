@@ -90,7 +90,6 @@ def _scheduling(request: WorkloadRequest) -> JsonObject:
 class OperatorWorkload(Workload):
     """A kind of the operator, which labels pods and says how an object is alike for all."""
 
-    pod_label = f"{_LABELS}/job-name"
     longest_name = 50  # the longest name of a pod and of its Service, NAME-worker-9999, has 63 characters at most
 
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:

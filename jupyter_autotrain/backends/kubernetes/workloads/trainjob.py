@@ -42,7 +42,6 @@ class TrainJobWorkload(Workload):
 
     object_type = TRAINJOB
     node_variables = NodeVariables("JOB_COMPLETION_INDEX", FIRST_ADDRESS_VARIABLE)
-    pod_label = "jobset.sigs.k8s.io/jobset-name"
     longest_name = 44  # the longest name of a pod, NAME-node-0-9999-abcde, has 63 characters at most
 
     def __init__(self, runtime: Runtime | None = None, layout: TrainJobLayout | None = None) -> None:

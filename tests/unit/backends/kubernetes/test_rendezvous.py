@@ -61,10 +61,10 @@ def test_the_barrier_has_written_down_the_addresses_role_by_role(tmp_path, monke
     path = tmp_path / "framework.json"
     monkeypatch.setattr(rendezvous, "BARRIER_FILE", str(path))
     path.write_text(framework(["10.0.0.1"], ["10.0.0.2", "10.0.0.3"]))
-    assert rendezvous.addresses(rendezvous.BARRIER, {}) == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
+    assert rendezvous.addresses("frameworkbarrier", {}) == ["10.0.0.1", "10.0.0.2", "10.0.0.3"]
     path.write_text(framework(["10.0.0.1", None]))
     with pytest.raises(rendezvous.PeersError, match="1 of 2 pods without an address"):
-        rendezvous.addresses(rendezvous.BARRIER, {})
+        rendezvous.addresses("frameworkbarrier", {})
     path.unlink()
     with pytest.raises(rendezvous.PeersError, match="left no addresses"):
-        rendezvous.addresses(rendezvous.BARRIER, {})
+        rendezvous.addresses("frameworkbarrier", {})

@@ -42,7 +42,6 @@ def test_its_name_has_letters_and_digits_alone():
     assert re.fullmatch(r"[a-z0-9]{1,63}", NAME)
     assert re.fullmatch(r"[a-z0-9]{1,63}", WORKLOAD.object_name("A_b-" * 40, "home"))
     assert WORKLOAD.object_name("ab12-31", "h") != WORKLOAD.object_name("ab12-3-1", "h")
-    assert WORKLOAD.pod_selector(NAME) == f"FC_FRAMEWORK_NAME={NAME}"
 
 
 def test_several_nodes_wait_for_each_other_at_the_barrier():

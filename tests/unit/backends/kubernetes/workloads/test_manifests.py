@@ -41,9 +41,6 @@ class OneKind(Workload):
         spec = {"backoffLimit": 0, "template": request.template}
         return [{"apiVersion": "batch/v1", "kind": kind, "metadata": metadata, "spec": spec}]
 
-    def pod_selector(self, name: str) -> str:
-        return f"job-name={name}"
-
     def state(self, found: JsonObject, pods: Sequence[JsonObject]) -> WorkloadState:
         return WorkloadState(TrialState.RUNNING)
 
