@@ -48,8 +48,8 @@ def restore_code(slice_: Slice, code: ast.Module) -> None:
     _load(trees, written, used, slice_)
     _set_again(found, trees, used, slice_)
     slice_.differences += _changes(found, used, slice_)
-    same_seed = slice_.options.seed is None and environment.has_fixed_hashes()
-    slice_.differences += hash_order.find(trees, slice_.namespace, same_seed=same_seed)
+    if slice_.options.seed is not None or not environment.has_fixed_hashes():
+        slice_.differences += hash_order.find(trees, slice_.namespace)
     own = [name for name in used.own if top(name) in used.direct]
     slice_.differences += list(map(_edited, libraries.edited(own)))
     slice_.differences += process_state.find(slice_.namespace, uses_torch=used.reaches("torch"))

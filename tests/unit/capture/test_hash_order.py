@@ -61,3 +61,21 @@ def test_the_line_names_the_set(notebook):
     book = notebook("words = ['a', 'b']")
     (one,) = book.capture("labels = list(set(words))").differences
     assert one.text == "the order of `set(words)`: that of trials is fixed, this kernel's is its own"
+
+
+NODE = """\
+class Node:
+    def __init__(self, parents=()):
+        self.parents = {kept}
+    def visit(self):
+        return [parent for parent in self.parents]
+node = Node((Node(), Node()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("kept", "told"), [("set(parents)", True), ("frozenset(parents)", True), ("tuple(parents)", False)]
+)
+def test_a_loop_over_an_attribute_that_is_a_set_is_told(notebook, kept, told):
+    differences = notebook(NODE.format(kept=kept)).capture("visited = node.visit()").differences
+    assert any("self.parents" in difference.text for difference in differences) is told
