@@ -35,6 +35,8 @@ _FORMS = (
 )
 # Inside a word it is none, as in "task-..."; in a pickle the length of a text stands before it, and may be a letter.
 _APART = rb"(?:(?<![A-Za-z0-9])|(?<=[\x8cC].))"
+_ONE_PIECE = re.compile(r"[A-Za-z0-9+/=_.-]+")
+_DIGIT = re.compile(r"[0-9]")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _NAMED_SECRET = frozenset(
     {"password", "passwd", "passphrase", "secret", "secrets", "credential", "credentials", "apikey"}
@@ -111,7 +113,8 @@ def _names_secret(words: list[str]) -> bool:
 
 def _is_random(text: str, *, mixed_case: bool) -> bool:
     """Tell whether a text is letters and digits in one piece, as a generator makes them and a person does not."""
-    if not all(c.isascii() and (c.isalnum() or c in "+/=_-.") for c in text):
+    if not _ONE_PIECE.fullmatch(text) or not _DIGIT.search(text):
         return False
-    kinds = any(c.isdigit() for c in text) and any(c.isalpha() for c in text)
-    return kinds and (not mixed_case or (any(c.islower() for c in text) and any(c.isupper() for c in text)))
+    has_small = text != text.upper()
+    has_capital = text != text.lower()
+    return (has_small and has_capital) if mixed_case else (has_small or has_capital)

@@ -110,7 +110,7 @@ def _key(item: Item) -> tuple[bool, Position, str]:
 
 def _needs(name: str, items: Mapping[str, Item]) -> set[str]:
     item = items[name]
-    needs = {used for used in item.eager if used in items}
+    needs = set(item.eager & items.keys())
     todo = [used for used in item.called if used in items]
     while todo:
         called = todo.pop()

@@ -69,7 +69,7 @@ def find(
         for metric, place in code.metrics(script):
             names.setdefault(metric, place)
     known = {metric: place for metric, place in names.items() if metric is not None}
-    imported = {name for code in codes for name in modules.imported(code.tree)}
+    imported = set[str]().union(*(modules.imported(code.tree) for code in codes))
     tops = frozenset(name.partition(".")[0] for name in imported)
     complete = not is_hidden and len(known) == len(names)
     return Reports(known, complete, tops, frozenset(_loops(imported)), notebooks.get(_NAME, ""))
@@ -244,11 +244,14 @@ def _imports_hidden(node: ast.ImportFrom) -> bool:
     return any(((alias.asname or alias.name) == _NAME) != (ours and alias.name == _NAME) for alias in node.names)
 
 
-def _reports_by_itself(top: str) -> bool:
+def _reports_by_itself(package: str) -> bool:
     """Tell whether a loaded package uses this one."""
-    if top in {_PACKAGE, "__main__"} or top in sys.stdlib_module_names:
+    if package in {_PACKAGE, "__main__"} or package in sys.stdlib_module_names:
         return False
     own = sys.modules.get(_PACKAGE)
-    loaded = [module for name, module in list(sys.modules.items()) if name == top or name.startswith(f"{top}.")]
-    values = [value for module in loaded for value in list(getattr(module, "__dict__", {}).values())]
-    return any(value is own or looking.attribute(value, "__module__") == _API for value in values)
+    for name, module in list(sys.modules.items()):
+        if name == package or name.startswith(f"{package}."):
+            for value in list(getattr(module, "__dict__", {}).values()):
+                if value is own or looking.attribute(value, "__module__") == _API:
+                    return True
+    return False

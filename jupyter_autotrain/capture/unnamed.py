@@ -52,9 +52,13 @@ def reached(code: str, slice_: Slice) -> set[str]:
 
 def _subclasses(slice_: Slice) -> set[str]:
     """Return the notebook's subclasses of captured classes."""
-    values = (slice_.namespace.get(name) for name, item in slice_.items.items() if item.how in {"data", "source"})
-    known = [one for value in values if isinstance(value, type) for one in _listed(value)]
-    return {slice_.name_of(one).partition(".")[0] for one in known} - {""}
+    found = set[str]()
+    for name, item in slice_.items.items():
+        value = slice_.namespace.get(name)
+        if item.how in {"data", "source"} and isinstance(value, type):
+            for one in _listed(value):
+                found.add(slice_.name_of(one).partition(".")[0])
+    return found - {""}
 
 
 def _listed(cls: type) -> list[type]:

@@ -48,7 +48,7 @@ def check_data(spec: ExperimentSpec, backend: Backend) -> None:
 
 def with_sizes(spec: ExperimentSpec) -> ExperimentSpec:
     """Return the spec with the sizes of the data that it sends; what cannot be looked at counts nothing."""
-    return replace(spec, data=tuple(_measured(source) for source in spec.data))
+    return replace(spec, data=tuple(map(_measured, spec.data)))
 
 
 def _measured(source: DataSource) -> DataSource:
@@ -136,7 +136,7 @@ def _read(path: Path) -> tuple[str, ...]:
         ) from None
     filled = filter(None, map(str.strip, text.splitlines()))
     lines = [line for line in filled if not line.startswith(_COMMENT)]
-    local = [line for line in lines if _is_local(line)]
+    local = list(filter(_is_local, lines))
     if local:
         raise AutotrainError(
             f"{path.name} names files or folders of this machine: {', '.join(local[:3])}.",

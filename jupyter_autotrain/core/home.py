@@ -139,7 +139,7 @@ def make_private(home: Home) -> None:
         OSError: It cannot be made or looked at.
     """
     real = Path(os.path.realpath(home.root))
-    _check_folders(home, [folder for folder in real.parents if _status(folder)])
+    _check_folders(home, list(filter(_status, real.parents)))
     if not home.root.is_dir():
         for folder in reversed([folder for folder in (real, *real.parents) if not _status(folder)]):
             folder.mkdir(mode=0o700, exist_ok=True)

@@ -103,7 +103,7 @@ def _clean_fetched(command: CommandContext, *, delete: bool) -> list[str]:
     found = [*fetched.unused(command.home, [record for _, record in command.listed()])]
     if not found:
         return []
-    total = format_bytes(sum(orphans.folder_bytes(path) for path in found))
+    total = format_bytes(sum(map(orphans.folder_bytes, found)))
     if delete:
         fetched.remove(found)
     what = count(len(found), "fetched revision")
@@ -179,7 +179,7 @@ def stop_strays(command: CommandContext) -> bool:
         Whether none is left.
     """
     with Store.open(command.home) as store:
-        receipts = [recovery.stop(stray) for stray in recovery.find(command.home, store)]
+        receipts = list(map(recovery.stop, recovery.find(command.home, store)))
         left = recovery.find(command.home, store)
     for receipt in receipts:
         command.write(f"{receipt}\n")

@@ -35,7 +35,7 @@ def write_json(command: CommandContext, value: JsonValue) -> None:
 def ls(command: CommandContext, arguments: argparse.Namespace) -> None:
     """List experiments, newest first, and print how many more there are; with `--warm` the warm processes."""
     if arguments.warm and arguments.json:
-        write_json(command, [warm_json(entry) for entry in listed(command)])
+        write_json(command, list(map(warm_json, listed(command))))
         return
     if arguments.warm:
         show_warm(command)

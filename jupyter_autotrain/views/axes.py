@@ -52,13 +52,15 @@ class Axis:
             step = math.ceil(len(self.options) / _MOST_OPTIONS)
             shown = list(enumerate(self.options))[::step]
             return [(self.share(place), cut(option, _OPTION_CHARACTERS)) for place, option in shown]
-        if not self.is_log:
-            return [(self.share(value), number(value)) for value in ticks(self.low, self.high, 4)]
+        values = self._powers() if self.is_log else ticks(self.low, self.high, 4)
+        return [(self.share(value), number(value)) for value in values]
+
+    def _powers(self) -> Sequence[float]:
+        """Return the powers of ten on a logarithmic axis that are named; its ends where there are too few."""
         first = math.ceil(self.low)
         last = math.floor(self.high)
         powers = range(first, last + 1, max(math.ceil((last - first) / 3), 1))
-        ends = [10**self.low, 10**self.high] if len(powers) < 2 else [10.0**power for power in powers]
-        return [(self.share(value), number(value)) for value in ends]
+        return [10**self.low, 10**self.high] if len(powers) < 2 else [10.0**power for power in powers]
 
 
 def axis(label: str, values: Sequence[float], distribution: Distribution | None = None) -> Axis:

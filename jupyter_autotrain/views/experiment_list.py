@@ -202,7 +202,7 @@ def _keys(store: Store, rows: Sequence[_Row], sort: str) -> list[str | float | N
     if sort == "best":
         ranges = store.value_ranges()
         return [_goodness(row.experiment, ranges) for row in rows]
-    return [_SORT_KEYS[sort](row) for row in rows]
+    return list(map(_SORT_KEYS[sort], rows))
 
 
 def _goodness(experiment: ListedExperiment, ranges: Mapping[str, tuple[float, float]]) -> float | None:

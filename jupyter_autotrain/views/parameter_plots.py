@@ -50,15 +50,16 @@ def contour(experiment: Experiment, x: str, y: str, metric: str | None) -> plots
     x_axis = axis_of(experiment, x, [across[one] for one in trials])
     y_axis = axis_of(experiment, y, [down[one] for one in trials])
     panel = Panel(x_axis, y_axis, 0, 0, plots.WIDTH - 90, plots.HEIGHT + 60)
-    known = [(x_axis.share(across[one]), y_axis.share(down[one]), values[one]) for one in trials]
-    heights = [values[one] for one in trials] or [0.0]
-    low = min(heights)
-    high = max(heights)
-    dots = [panel.dot(across[one], down[one], "#fff", 3.2, 0.9) for one in trials]
-    dots += [panel.dot(across[one], down[one], "#000", 1.8, 1) for one in trials]
+    chosen = {one: values[one] for one in trials}
+    known: list[tuple[float, float, float]] = []
+    dots: list[str] = []
+    for one, value in chosen.items():
+        known.append((x_axis.share(across[one]), y_axis.share(down[one]), value))
+        dots += [panel.dot(across[one], down[one], "#fff", 3.2, 0.9), panel.dot(across[one], down[one], "#000", 1.8, 1)]
+    low = min(chosen.values(), default=0.0)
+    high = max(chosen.values(), default=0.0)
     parts = [*_cells(panel, known, low, high), panel.frame(), *dots, *_scale(low, high)]
     title = f"{objective.label} over {x} and {y}, from {count(len(trials), 'trial')}"
-    chosen = {one: values[one] for one in trials}
     picture = svg.document(parts, plots.WIDTH, plots.HEIGHT + 60, title)
     return plots.Plot(title, picture, trial_rows(experiment, (x, y), objective, chosen))
 

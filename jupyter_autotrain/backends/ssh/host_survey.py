@@ -133,12 +133,10 @@ class HostSurvey:
         errors = {name: answer for name, answer in answers.items() if isinstance(answer, AutotrainError)}
         if len(errors) == len(self._links):
             return Probe(False, " ".join(map(_reason, errors.values())), is_lasting=False)
-        untrusted = [name for name, error in errors.items() if isinstance(error, HostKeyError)]
-        groups = {
-            "Hosts that answer": [name for name in self._links if name not in errors],
-            "without an answer": [name for name in errors if name not in untrusted],
-            "not trusted": untrusted,
-        }
+        groups: dict[str, list[str]] = {"Hosts that answer": [], "without an answer": [], "not trusted": []}
+        for name in self._links:
+            silent = "not trusted" if isinstance(errors.get(name), HostKeyError) else "without an answer"
+            groups[silent if name in errors else "Hosts that answer"].append(name)
         told = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
         return Probe(True, f"{'; '.join(told)}.")
 
@@ -193,10 +191,14 @@ class HostSurvey:
         if not size_bytes:
             return []
         calls = {name: partial(_room_bytes, link, limit_bytes) for name, link in self._links.items()}
-        rooms = {name: room for name, room in SideBySide().call(calls, _CHECK_S).items() if room is not None}
-        small = {name: room for name, room in rooms.items() if room < size_bytes}
-        named = ", ".join(f"{format_bytes(room)} on {name}" for name, room in small.items())
-        if small and len(small) == len(rooms):
+        fits = False
+        small: list[str] = []
+        for name, room_bytes in SideBySide().call(calls, _CHECK_S).items():
+            if room_bytes is not None and room_bytes < size_bytes:
+                small.append(f"{format_bytes(room_bytes)} on {name}")
+            fits = fits or (room_bytes is not None and room_bytes >= size_bytes)
+        named = ", ".join(small)
+        if small and not fits:
             raise BackendError(
                 f"The data is {format_bytes(size_bytes)}; there is room for {named}.",
                 "Room on the disk of `workdir:`, below `data_cache_limit` of the profile.",

@@ -263,18 +263,22 @@ class MultiNode:
         calls = {str(one.data["host"]): partial(_try, self._nodes.cancel, one, grace_s) for one in node_refs(ref)}
         answers = self._side_by_side.call(calls, None)
         receipts = [answer for answer in answers.values() if isinstance(answer, CancelReceipt)]
-        silent = [host for host, answer in answers.items() if isinstance(answer, BackendUnavailableError)]
-        for answer in answers.values():
-            if isinstance(answer, AutotrainError) and not (receipts and isinstance(answer, BackendUnavailableError)):
+        silent: list[str] = []
+        for name, answer in answers.items():
+            if isinstance(answer, BackendUnavailableError) and receipts:
+                silent.append(name)
+            elif isinstance(answer, AutotrainError):
                 raise answer
-        return CancelReceipt(
-            tuple(pid for receipt in receipts for pid in receipt.pids_ended),
-            tuple(pid for receipt in receipts for pid in receipt.pids_killed),
-            tuple(pid for receipt in receipts for pid in receipt.pids_left),
-            max(receipt.elapsed_s for receipt in receipts),
-            receipts[0].note,
-            tuple(silent),
-        )
+        joined = replace(receipts[0], unreachable_nodes=tuple(silent))
+        for one in receipts[1:]:
+            joined = replace(
+                joined,
+                pids_ended=joined.pids_ended + one.pids_ended,
+                pids_killed=joined.pids_killed + one.pids_killed,
+                pids_left=joined.pids_left + one.pids_left,
+                elapsed_s=max(joined.elapsed_s, one.elapsed_s),
+            )
+        return joined
 
 
 def _try(call: Callable[..., T], *arguments: object) -> T | AutotrainError:

@@ -115,7 +115,7 @@ def _inside(roots: Iterable[Path]) -> Callable[[Path], bool]:
 
     @cache
     def known(path: Path) -> bool:
-        return any(path.resolve().is_relative_to(root) for root in real)
+        return any(map(path.resolve().is_relative_to, real))
 
     return lambda file: known(file) if file.is_symlink() else known(file.parent) or file.resolve() in real
 

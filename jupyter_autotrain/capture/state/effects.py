@@ -126,9 +126,12 @@ class _EffectReader:
                 self._note(f"{path}.setattr" if is_loop else path, target, scope, is_alone=is_loop)
 
     def _note(self, path: str, target: ast.expr, scope: _Scope, *, is_alone: bool = False, registers: str = "") -> None:
-        managers = [item.context_expr for one in scope.blocks if isinstance(one, ast.With) for item in one.items]
-        parts = [part for one in managers for part in ast.walk(one) if isinstance(part, ast.Name)]
-        tops = {self._path(part, scope).partition(".")[0] for part in parts}
+        tops = set[str]()
+        for block in scope.blocks:
+            for item in block.items if isinstance(block, ast.With) else ():
+                for part in ast.walk(item.context_expr):
+                    if isinstance(part, ast.Name):
+                        tops.add(self._path(part, scope).partition(".")[0])
         is_undone = path.partition(".")[0] in tops
         is_shown = scope.is_last and not scope.blocks
         self.effects.append(Effect(path, target, scope.cell, scope.position, is_alone, is_undone, is_shown, registers))

@@ -78,13 +78,21 @@ class _AtImport:
         self.functions = {node.name: node for node in body if isinstance(node, Function)}
         self._written: dict[str, ast.expr | None] = {}
         self._note_assignments(body)
-        names = [node for node in _run_at_import(body) if isinstance(node, ast.Name)]
-        self._stored = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
-        self._used = {node.id for node in names if isinstance(node.ctx, ast.Load)}
-        setting = {node.name: _set_by(node) for node in body if isinstance(node, Function | ast.ClassDef)}
-        self._set_by_functions = set[str]().union(*setting.values())
+        self._stored = Counter[str]()
+        self._used = set[str]()
+        for node in _run_at_import(body):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self._stored[node.id] += 1
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+                self._used.add(node.id)
+        self._set_by_functions = set[str]()
+        self._set_by_calls = set[str]()
+        for node in body:
+            if isinstance(node, Function | ast.ClassDef):
+                found = _set_by(node)
+                self._set_by_functions |= found
+                self._set_by_calls |= found if node.name in self._used else set()
         self._added = self._set_by_functions - bound_by(body)
-        self._set_by_calls = set[str]().union(*(setting.get(name, ()) for name in self._used))
 
     def _note_assignments(self, body: Sequence[ast.stmt]) -> None:
         for node in body:

@@ -99,7 +99,7 @@ class CvatServer:
         if project := found.id if origin.address.startswith("project/") else found.project_id:
             spec["project_id"] = project
         else:
-            spec["labels"] = [_label(one) for one in found.get_labels()]
+            spec["labels"] = list(map(_label, found.get_labels()))
         made = self._client.tasks.create_from_data(
             models.TaskWriteRequest(**spec), [path for path, _ in samples],
             data_params={"sorting_method": "predefined", "image_quality": 100}, status_check_period=_POLL_S,

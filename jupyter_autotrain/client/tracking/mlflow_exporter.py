@@ -55,7 +55,7 @@ class MlflowExporter(Exporter):
         models = {Path(name).parent: path.parent for name, path in files.items() if Path(name).name == _MODEL}
         for name, path in files.items():
             folder = Path(name).parent
-            if not any(folder.is_relative_to(model) for model in models):
+            if not any(map(folder.is_relative_to, models)):
                 self._client.log_artifact(run, str(path), None if str(folder) == "." else str(folder))
         for model, source in models.items():
             self._log_model(run, str(model), source)

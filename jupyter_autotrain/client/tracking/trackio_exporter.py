@@ -25,10 +25,16 @@ class TrackioExporter(Exporter):
 
     def log(self, run: str, points: Sequence[MetricPoint]) -> None:
         """Add points."""
-        metrics = [{point.name: math.nan if point.value is None else point.value} for point in points]
-        steps = [point.step for point in points]
-        times = [point.time_s for point in points]
-        self._write(run, metrics, steps, times, [str(point.id) for point in points])
+        metrics: list[dict[str, float]] = []
+        steps: list[int] = []
+        times: list[float] = []
+        names: list[str] = []
+        for point in points:
+            metrics.append({point.name: math.nan if point.value is None else point.value})
+            steps.append(point.step)
+            times.append(point.time_s)
+            names.append(str(point.id))
+        self._write(run, metrics, steps, times, names)
 
     def end(self, run: str, state: str, ended_s: float, files: Mapping[str, Path]) -> None:  # noqa: ARG002 - the protocol's
         """Note whether the trial succeeded; its files stay where they are."""

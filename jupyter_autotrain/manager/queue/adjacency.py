@@ -73,7 +73,7 @@ def _device_wiring(node: Node, wanted: str) -> LinkKind:
 
 def _node_wiring(nodes: Sequence[Node]) -> LinkKind:
     """Return the wiring of the nodes: that of the chassis that the data sheet of their devices names, else a switch."""
-    found = {_kind(node) for node in nodes}
+    found = set(map(_kind, nodes))
     preset = presets().get(found.pop()) if len(found) == 1 else None
     return LinkKind.SWITCH if preset is None else preset.outside.kind
 

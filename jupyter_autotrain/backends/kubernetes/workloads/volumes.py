@@ -181,7 +181,7 @@ _OF_ATTEMPT = (naming.LABEL_HOME, naming.LABEL_EXPERIMENT, naming.LABEL_TRIAL, n
 
 def has_volume(options: JsonObject) -> bool:
     """Return whether `storage:` is a volume that pods mount, one after another or together."""
-    return any(part(options, "storage").get(kind) for kind in _VOLUMES)
+    return any(map(part(options, "storage").get, _VOLUMES))
 
 
 def claim(request: WorkloadRequest, *, is_shared: bool) -> JsonObject:
