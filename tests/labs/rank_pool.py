@@ -1,27 +1,32 @@
-"""Ranks that stay: processes with torch imported, which run one distributed function after another.
+"""Ranks that stay: processes forked from one that has torch imported, which run one distributed function after another.
 
-A start costs 10 to 25 s on a busy machine, mostly imports; a run in ranks that are there costs its own work. A run that
-fails in one rank fails whole: the others are ended, and the next run starts new ones.
+To import torch and transformers takes longer than most runs, and is done once for all ranks. The process that they are
+forked from does nothing else, so that no thread is lost. A run that fails in one rank fails whole: the others are
+ended, and the next run starts new ones.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
+import multiprocessing
 import os
 import pickle
-import subprocess
-import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from multiprocessing import forkserver
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from queue import Empty, Queue
 from typing import Any
+from unittest import mock
 
-ENDS_S = 1.0  # after which a rank whose link was lost has ended
+ENDS_S = 10.0  # after which no rank has ended by itself
+LINK_LOST = "its link was lost"
 LONGEST_S = 240.0  # a run, on a machine that others use; the first one pays for the imports
+SETTINGS = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "TRANSFORMERS_VERBOSITY": "error"}
 
 
 class RankFailedError(Exception):
@@ -44,16 +49,26 @@ class Run:
     store: str
 
 
+@dataclass(frozen=True)
+class Rank:
+    """A process, and the link by which it is asked."""
+
+    process: ForkServerProcess
+    link: Connection
+
+
 class RankPool:
     """Processes that are started when first needed, and ended by `close`.
 
     Args:
         folder: Where ranks of a run meet.
+        imported: Modules that all ranks have imported when they start.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self._processes: list[subprocess.Popen[bytes]] = []
+    def __init__(self, folder: Path, imported: Iterable[str] = ()) -> None:
+        self._ranks: list[Rank] = []
         self._folder = folder
+        self._imported = [*imported]
         self._runs = 0
 
     def run(self, count: int, function: Callable[..., Any], **words: Any) -> list[Any]:
@@ -64,27 +79,32 @@ class RankPool:
         """
         self._runs += 1
         store = f"{self._folder}/store-{self._runs}"
-        while len(self._processes) < count:
-            self._processes.append(_started())
+        while len(self._ranks) < count:
+            self._ranks.append(self._started())
         answers: Queue[tuple[int, bool, Any]] = Queue()
         for rank in range(count):
             run = Run(function, words, rank, count, store)
-            threading.Thread(target=_ask, args=(self._processes[rank], run, answers), daemon=True).start()
+            threading.Thread(target=_ask, args=(self._ranks[rank], run, answers), daemon=True).start()
         return self._collect(count, answers)
-
-    def pid(self, rank: int) -> int:
-        """Return the process id of a rank that has run before."""
-        return self._processes[rank].pid
 
     def close(self) -> None:
         """End all processes."""
-        for process in self._processes:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                if stream:
-                    stream.close()
-        self._processes = []
+        for rank in self._ranks:
+            rank.process.kill()
+            rank.process.join()
+            rank.link.close()
+        self._ranks = []
+
+    def _started(self) -> Rank:
+        forkserver.set_forkserver_preload(self._imported)
+        with mock.patch.dict(os.environ, SETTINGS):
+            forkserver.ensure_running()
+        context = multiprocessing.get_context("forkserver")
+        mine, its_own = context.Pipe()
+        process = context.Process(target=serve, args=(its_own,))
+        process.start()
+        its_own.close()
+        return Rank(process, mine)
 
     def _collect(self, count: int, answers: Queue[tuple[int, bool, Any]]) -> list[Any]:
         found: dict[int, Any] = {}
@@ -101,46 +121,32 @@ class RankPool:
 
     def _failure(self, rank: int, text: str) -> RankFailedError:
         """End all ranks, and name the one that has ended by itself rather than one that waited for it."""
-        for process in self._processes:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(ENDS_S)
-        ended = [number for number, process in enumerate(self._processes) if process.poll() is not None]
-        by_itself = RankFailedError(rank, text)
-        if ended and rank != ended[0]:
-            by_itself = RankFailedError(ended[0], f"ended with {self._processes[ended[0]].wait()}")
+        wait([one.process.sentinel for one in self._ranks], ENDS_S)
+        codes = [one.process.exitcode for one in self._ranks]
         self.close()
-        return by_itself
+        for number, code in enumerate(codes):
+            if code is not None and (number != rank or text == LINK_LOST):
+                return RankFailedError(number, f"ended with {code}")
+        return RankFailedError(rank, text)
 
 
-def _started() -> subprocess.Popen[bytes]:
-    settings = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "TRANSFORMERS_VERBOSITY": "error"}
-    command = [sys.executable, "-c", f"from {__name__} import serve; serve()"]
-    root = Path(__file__).parents[2]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=root, env=settings)
-
-
-def _ask(process: subprocess.Popen[bytes], run: Run, answers: Queue[tuple[int, bool, Any]]) -> None:
-    assert process.stdin
-    assert process.stdout
+def _ask(rank: Rank, run: Run, answers: Queue[tuple[int, bool, Any]]) -> None:
     try:
-        pickle.dump(run, process.stdin)
-        process.stdin.flush()
-        answers.put((run.rank, *pickle.load(process.stdout)))
-    except (EOFError, OSError, ValueError):
-        answers.put((run.rank, False, f"ended with {process.wait()}"))
+        rank.link.send_bytes(pickle.dumps(run))
+        answers.put((run.rank, *pickle.loads(rank.link.recv_bytes())))
+    except (EOFError, OSError):
+        answers.put((run.rank, False, LINK_LOST))
 
 
-def serve() -> None:
-    """Run what comes on stdin, one after another, and answer each on what was stdout; prints go to stderr."""
-    answers = os.fdopen(os.dup(1), "wb")
+def serve(link: Connection) -> None:
+    """Run what comes, one after another, and answer each; prints go to stderr."""
     os.dup2(2, 1)
     while True:
         try:
-            run = pickle.load(sys.stdin.buffer)
+            run = pickle.loads(link.recv_bytes())
         except EOFError:
             return
-        pickle.dump(_answer(run), answers)
-        answers.flush()
+        link.send_bytes(pickle.dumps(_answer(run)))
 
 
 def _answer(run: Run) -> tuple[bool, Any]:

@@ -6,10 +6,13 @@ import pytest
 
 from tests.labs.rank_pool import RankPool
 
+BODIES = ("loops", "sharing", "staging", "starting", "training")
+IMPORTED = ("transformers.models.gpt2.modeling_gpt2", *(f"tests.parallel.{one}" for one in BODIES))
+
 
 @pytest.fixture(scope="session")
 def ranks(tmp_path_factory):
-    pool = RankPool(tmp_path_factory.mktemp("ranks"))
+    pool = RankPool(tmp_path_factory.mktemp("ranks"), IMPORTED)
     yield pool
     pool.close()
 
