@@ -45,7 +45,7 @@ _RESOURCES = {
 _SPEC = {
     "type": "object",
     "properties": {
-        "Type": {"enum": ["Worker", "Master", "Chief", "PS", "Evaluator"]}, "Image": _TEXT,
+        "Type": _TEXT, "Image": _TEXT,
         "PodCount": {"type": "integer", "minimum": 1}, "EcsSpec": _TEXT, "ResourceConfig": _RESOURCES,
         "ElasticSpotSpecs": _NONE, "LocalMountSpecs": _NONE, "StartupDependencies": _NONE,
         "RestartPolicy": {"enum": ["Always", "Never", "OnFailure", "ExitCode"]},
@@ -78,6 +78,8 @@ _JOB = {
     "required": ["DisplayName", "JobType", "JobSpecs", "UserCommand"],
     "additionalProperties": False,
 }
+_TYPES = {"TFJob": {"Chief", "PS", "Worker", "Evaluator", "GraphLearn"}}
+_ALONE = frozenset({"Master", "Chief"})
 _LIST = frozenset({"WorkspaceId", "DisplayName", "ShowOwn", "StartTime", "SortBy", "Order", "PageNumber", "PageSize"})
 _ACTIONS = {"POST jobs": "CreateJob", "GET jobs": "ListJobs", "GET ecsspecs": "ListEcsSpecs", "POST stop": "StopJob"}
 
@@ -199,10 +201,10 @@ class DlcDouble(ServiceDouble):
         kinds = [spec["Type"] for spec in job["JobSpecs"]]
         if len(set(kinds)) < len(kinds):
             raise RefusalError(400, f"InvalidParameter: {kinds} has a type twice")
-        if job["JobType"] == "PyTorchJob" and not set(kinds) <= {"Master", "Worker"}:
-            raise RefusalError(400, f"InvalidParameter: {kinds} are no types of a PyTorchJob")
-        if any(spec["Type"] == "Master" and spec["PodCount"] != 1 for spec in job["JobSpecs"]):
-            raise RefusalError(400, "InvalidParameter: a PyTorchJob has one Master")
+        if not set(kinds) <= _TYPES.get(job["JobType"], {"Master", "Worker"}):
+            raise RefusalError(400, f"InvalidParameter: {kinds} are no types of a {job['JobType']}")
+        if several := [spec["Type"] for spec in job["JobSpecs"] if spec["Type"] in _ALONE and spec["PodCount"] != 1]:
+            raise RefusalError(400, f"InvalidParameter: there is one {several[0]}")
 
     def _list(self, asked: Asked) -> Answer:
         if unknown := set(asked.query) - _LIST:
@@ -246,8 +248,17 @@ class DlcDouble(ServiceDouble):
 
 def _workers(job: dict[str, Any]) -> list[dict[str, str]]:
     """Return the variables of the workers of a job, that of the master first."""
+    if job["JobType"] == "TFJob":
+        return _tensorflow_workers(job["JobSpecs"])
     count = sum(spec["PodCount"] for spec in job["JobSpecs"])
     if job["JobType"] != "PyTorchJob":
         return [{}] * count
     shared = {"MASTER_ADDR": new_address(), "MASTER_PORT": "23456", "WORLD_SIZE": str(count)}
     return [{**shared, "RANK": str(rank)} for rank in range(count)]
+
+
+def _tensorflow_workers(specs: list[dict[str, Any]]) -> list[dict[str, str]]:
+    """Return `TF_CONFIG` of each worker: the addresses of all by their types, and which of them it is."""
+    cluster = {spec["Type"].lower(): [f"{new_address()}:2222" for _ in range(spec["PodCount"])] for spec in specs}
+    tasks = [{"type": kind, "index": index} for kind, found in cluster.items() for index in range(len(found))]
+    return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})} for task in tasks]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,6 +17,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
 from jupyter_autotrain.core.backend import Backend, BackendContext, JobRef
 from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.errors import BackendUnavailableError
 from jupyter_autotrain.testing import BackendContract, trial_of, wait_until
@@ -90,6 +92,15 @@ class TestNodes(OnDlc, SeveralNodes):
 
 @with_sdk
 @pytest.mark.long
+class TestNodesOfATensorflowJob(OnDlc, SeveralNodes):
+    """Trials on several nodes, which `TF_CONFIG` tells who they are."""
+
+    def options(self) -> JsonObject:
+        return {**super().options(), "job_type": "TFJob"}
+
+
+@with_sdk
+@pytest.mark.long
 class TestFaults(OnDlc, ServiceFaults):
     """Faults of any service."""
 
@@ -143,6 +154,20 @@ class TestWithoutSdk(OnDlc):
             f'else until [ -s {own}/begun/job ]; do sleep 1; done; [ "$(cat {own}/begun/job)" = "$MASTER_ADDR" ]'
         )
         assert command.endswith(f" /tmp/{job['DisplayName']}-$RANK {own} >{own}/node-$RANK/log 2>&1")
+
+    def test_several_nodes_of_a_tensorflow_job_are_workers_that_read_tf_config(self, home: Home) -> None:
+        profile = Profile("lab", self.kind, {**self.options(), "job_type": "TFJob"})
+        backend = DlcBackend(profile, BackendContext(home))
+        shown = backend.render(trial_of(home, "", resources=Resources(nodes=3)), Placement()).files["request.txt"]
+        job = json.loads(shown.partition("\n\n")[2])
+        assert [(spec["Type"], spec["PodCount"]) for spec in job["JobSpecs"]] == [("Worker", 3)]
+        told, _, rest = job["UserCommand"].partition(" && if ")
+        assert rest.startswith("[ $RANK = 0 ]; then mkdir ")
+        hosts = [f"dlc1-worker-{node}.t16.svc:2222" for node in range(3)]
+        config = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": 2}, "environment": "cloud"}
+        shell = ["sh", "-c", f'{told} && echo "$RANK $MASTER_ADDR"']
+        seen = subprocess.run(shell, env={"TF_CONFIG": json.dumps(config)}, check=True, capture_output=True)
+        assert seen.stdout == b"2 dlc1-worker-0.t16.svc\n"
 
     def test_the_job_of_a_quota_asks_for_what_its_trial_needs(self, home: Home, backend: DlcBackend) -> None:
         options: JsonObject = {

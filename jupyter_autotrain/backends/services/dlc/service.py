@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final, cast
@@ -29,7 +30,11 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import AutotrainError
 
 _OWN = "autotrain-"
-_PYTORCH = "PyTorchJob"  # others do not tell their workers which node they are
+_TENSORFLOW = "TFJob"
+_READ_TF_CONFIG = (  # in one line: what a PyTorchJob has in its variables
+    'import json, os; told = json.loads(os.environ["TF_CONFIG"]); first = told["cluster"]["worker"][0]; '
+    'print("RANK=%d MASTER_ADDR=%s" % (told["task"]["index"], first.rpartition(":")[0]))'
+)
 _PAGE = 100
 _SINCE = "2020-01-01T00:00:00Z"  # else it tells of the jobs of a week alone
 _CPUS = 1
@@ -55,6 +60,10 @@ class DlcService(FolderService):
     node_variables: Mapping[str, str] = MappingProxyType(
         {"rank": "RANK", "first_address": "MASTER_ADDR", "first_port": "MASTER_PORT"}
     )
+    capabilities = Capabilities(
+        multi_node=True, multi_worker=True, gpu_slots=True, limits_cpu=True, limits_memory=True, secrets=True,
+        queues=True,
+    )  # fmt: skip
     pause_s = 5.0  # PAI-DLC wants to be asked seldom
     settle_s = 30.0  # a new job may be missing in lists for a while
     keeps_whole_log = True
@@ -62,11 +71,7 @@ class DlcService(FolderService):
 
     def __init__(self, options: JsonObject) -> None:
         self._options = options
-        self._job_type = str(options.get("job_type") or _PYTORCH)
-        self.capabilities = Capabilities(
-            multi_node=self._job_type == _PYTORCH, multi_worker=True, gpu_slots=True, limits_cpu=True,
-            limits_memory=True, secrets=True, queues=True,
-        )  # fmt: skip
+        self._job_type = str(options.get("job_type") or "PyTorchJob")
         super().__init__(MountedFolder(cast("JsonObject", options.get("storage") or {})))
         self._workspace = str(options.get("workspace") or "")
         region = str(options.get("region") or "")
@@ -107,19 +112,19 @@ class DlcService(FolderService):
         """Return the job, as CreateJob takes it."""
         options = package.options
         worker: dict[str, JsonValue] = {
-            "Type": "Worker", "Image": package.image, "PodCount": 1, "RestartPolicy": "Never",
+            "Type": "Worker", "Image": package.image, "PodCount": package.nodes, "RestartPolicy": "Never",
         }  # fmt: skip
         if options.get("quota") or not options.get("instance"):
             worker["ResourceConfig"] = _resources(package)
         else:
             worker["EcsSpec"] = options["instance"]
         workers: list[JsonValue] = [worker]
-        if package.nodes > 1:
-            workers = [{**worker, "Type": "Master"}, {**worker, "PodCount": package.nodes - 1}]
+        if package.nodes > 1 and self._job_type != _TENSORFLOW:
+            workers = [{**worker, "Type": "Master", "PodCount": 1}, {**worker, "PodCount": package.nodes - 1}]
         job: dict[str, JsonValue] = {
             "DisplayName": package.name, "JobType": self._job_type, "JobSpecs": workers,
             "WorkspaceId": self._workspace, "Envs": dict(package.job_variables),
-            "UserCommand": self._folder.recorded_command(package, self.node_variables),
+            "UserCommand": self._command(package),
         }  # fmt: skip
         sources = cast("Sequence[JsonObject]", options.get("data_sources") or ())
         if sources:
@@ -129,6 +134,12 @@ class DlcService(FolderService):
         if options.get("priority"):
             job["Priority"] = options["priority"]
         return job
+
+    def _command(self, package: TrialPackage) -> str:
+        command = self._folder.recorded_command(package, self.node_variables)
+        if package.nodes == 1 or self._job_type != _TENSORFLOW:
+            return command
+        return f"node=$({package.python} -c {shlex.quote(_READ_TF_CONFIG)}) && export $node && {command}"
 
     def render(self, package: TrialPackage, placement: Placement) -> Submission:  # noqa: ARG002 - PAI-DLC places
         """Return the call of a submit, and what lies in the storage for it."""
