@@ -259,6 +259,10 @@ def _workers(job: dict[str, Any]) -> list[dict[str, str]]:
 
 def _tensorflow_workers(specs: list[dict[str, Any]]) -> list[dict[str, str]]:
     """Return `TF_CONFIG` of each worker: the addresses of all by their types, and which of them it is."""
-    cluster = {spec["Type"].lower(): [f"{new_address()}:2222" for _ in range(spec["PodCount"])] for spec in specs}
-    tasks = [{"type": kind, "index": index} for kind, found in cluster.items() for index in range(len(found))]
+    cluster = {}
+    tasks = []
+    for spec in specs:
+        kind = spec["Type"].lower()
+        cluster[kind] = [f"{new_address()}:2222" for _ in range(spec["PodCount"])]
+        tasks += [{"type": kind, "index": index} for index in range(spec["PodCount"])]
     return [{"TF_CONFIG": json.dumps({"cluster": cluster, "task": task, "environment": "cloud"})} for task in tasks]
