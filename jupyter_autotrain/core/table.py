@@ -122,6 +122,10 @@ class Displayable:
     def _ipython_display_(self) -> None:
         show(self)
 
+    def _display_(self) -> object:
+        """Return what marimo draws of it."""
+        return show(self)
+
 
 def show(value: object) -> object:
     """Show a value where the user is; return the handle of the view, None where there is none."""

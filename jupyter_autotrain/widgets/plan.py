@@ -19,10 +19,10 @@ from typing import Any, Final, Protocol, cast, runtime_checkable
 import anywidget
 import traitlets
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle
 
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.errors import AutotrainError
+from jupyter_autotrain.widgets import marimo_page
 from jupyter_autotrain.widgets.display import display_page, display_view, new_view_id
 
 _STATIC: Final = Path(__file__).parent.parent / "static"
@@ -149,15 +149,17 @@ class PlanView(anywidget.AnyWidget):
         self.send(answer)
 
 
-def show_plan(plan: Previewable) -> DisplayHandle | None:
+def show_plan(plan: Previewable) -> object:
     """Show a plan in the richest form that works here.
 
     In a notebook there are two outputs: the static page, for readers without a kernel, and the preview; a terminal gets
     the plan's text.
 
     Returns:
-        The handle of the page's output; None in a terminal.
+        The handle of the page's output; None in a terminal. In marimo nothing is shown but what this returns.
     """
+    if marimo_page.is_running():
+        return marimo_page.page(plan.to_html(), PlanView(plan))
     shell = get_ipython()
     if getattr(shell, "kernel", None) is None:
         sys.stdout.write(f"{plan!r}\n")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from html import escape
+from typing import TYPE_CHECKING
 
 from IPython.core.getipython import get_ipython
-from IPython.display import DisplayHandle
 
 from jupyter_autotrain.client import Experiment
 from jupyter_autotrain.views.card import Card, card
+from jupyter_autotrain.widgets import marimo_page
 from jupyter_autotrain.widgets.display import display_page, display_view, refresh_page
 
+if TYPE_CHECKING:
+    from jupyter_autotrain.widgets.live import LiveView
 
-def show(value: object) -> DisplayHandle | None:
+
+def show(value: object) -> object:
     """Show an experiment or a plan here; other values raise TypeError. See `show_experiment` and `plan.show_plan`."""
     if isinstance(value, Experiment):
         return show_experiment(value)
@@ -24,18 +29,20 @@ def show(value: object) -> DisplayHandle | None:
     return show_plan(value)
 
 
-def show_experiment(experiment: Experiment) -> DisplayHandle | None:
+def show_experiment(experiment: Experiment) -> object:
     """Show an experiment in the richest form that works here.
 
     In a notebook there are two outputs: the run card, for readers without a kernel, and the live view; a terminal gets
     the card's text.
 
     Returns:
-        The handle of the card's output; None in a terminal.
+        The handle of the card's output; None in a terminal. In marimo nothing is shown but what this returns.
     """
     shell = get_ipython()
     is_ended = experiment.state.is_final  # asked first: the end may come between all that follows
     page = _card(experiment)
+    if marimo_page.is_running():
+        return marimo_page.page(page.html, _live_view(experiment, lambda: None, is_ended=is_ended))
     if getattr(shell, "kernel", None) is None:
         sys.stdout.write(f"{page.text}\n")
         return None
@@ -46,23 +53,25 @@ def show_collapsed(experiment: Experiment) -> None:
     """Show an experiment as one line that unfolds to its live view; outside notebooks show nothing."""
     if getattr(get_ipython(), "kernel", None) is None:
         return
-    from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
-
     command = f"%autotrain show {experiment.name}"
     display_page(f"<p>Show it live: <code>{escape(command)}</code></p>", f"Show it live: {command}")
-    display_view(LiveView(experiment, ended=lambda: None, is_ended=experiment.state.is_final, folded=True))
+    display_view(_live_view(experiment, lambda: None, is_ended=experiment.state.is_final, folded=True))
 
 
-def _display_live(experiment: Experiment, page: Card, *, is_ended: bool) -> DisplayHandle:
-    from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
-
+def _display_live(experiment: Experiment, page: Card, *, is_ended: bool) -> object:
     def refresh() -> None:
         newer = _card(experiment)
         refresh_page(handle, newer.html, newer.text, newer.mime_bundle())
 
     handle = display_page(page.html, page.text, page.mime_bundle())
-    display_view(LiveView(experiment, ended=refresh, is_ended=is_ended))
+    display_view(_live_view(experiment, refresh, is_ended=is_ended))
     return handle
+
+
+def _live_view(experiment: Experiment, ended: Callable[[], None], *, is_ended: bool, folded: bool = False) -> LiveView:
+    from jupyter_autotrain.widgets.live import LiveView  # noqa: PLC0415 - heavy, and of no use in a terminal
+
+    return LiveView(experiment, ended=ended, is_ended=is_ended, folded=folded)
 
 
 def _card(experiment: Experiment) -> Card:

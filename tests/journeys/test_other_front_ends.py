@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from jupyter_autotrain import attach
+from jupyter_autotrain.testing import wait_until
+from tests.browser.jupyter_lab import FLAGS, chromium
 from tests.journeys.kernel import DEADLINE_S, Kernel
+from tests.server.jupyter import free_port
 
 MARIMO = """\
 import marimo
@@ -70,19 +75,64 @@ def test_a_front_end_without_widgets_gets_the_run_card_and_its_end(home, tmp_pat
         kernel.close()
 
 
-@pytest.mark.long
-def test_in_marimo_a_decorated_function_is_submitted_and_the_experiment_is_shown_as_the_run_card(home, tmp_path):
+@pytest.fixture
+def marimo(home, tmp_path):
+    """Return what starts marimo with arguments, in a folder that has the notebook."""
     python = Path(sys.prefix, "marimo", "bin", "python")
     if not python.exists():
         pytest.skip(f"there is no {python}: sh .ci/frameworks makes it")
-    notebook = tmp_path / "notebook.py"
-    notebook.write_text(MARIMO)
     ours = os.pathsep.join(filter(None, sys.path))
     environ = {**os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root), "PYTHONPATH": ours}
-    command = [python, "-m", "marimo", "export", "ipynb", notebook, "-o", "shown.ipynb", "--include-outputs"]
-    subprocess.run(command, cwd=tmp_path, env=environ, check=True, capture_output=True, timeout=DEADLINE_S)
+
+    def start(notebook, *arguments):
+        (tmp_path / "notebook.py").write_text(notebook)
+        command = [python, "-m", "marimo", *arguments]
+        return subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL)
+
+    return start
+
+
+@pytest.mark.long
+def test_what_marimo_exports_has_the_run_card(marimo, tmp_path):
+    with marimo(MARIMO, "export", "ipynb", "notebook.py", "-o", "shown.ipynb", "--include-outputs") as export:
+        assert export.wait(DEADLINE_S) == 0
     cells = json.loads((tmp_path / "shown.ipynb").read_text())["cells"]
     shown = [output["data"] for cell in cells for output in cell["outputs"] if "data" in output]
     (page,) = [data["text/html"] for data in shown if "text/html" in data]
     assert "in-marimo" in "".join(page)
     assert "SUCCEEDED" in "".join(page)
+
+
+@pytest.mark.long
+def test_in_marimo_the_live_view_follows_an_experiment_and_stops_it(marimo, home):
+    browser = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+    path = chromium()
+    if path is None:
+        pytest.skip("no Chromium here: set CHROMIUM to its path, or install the package chromium")
+    notebook = MARIMO.replace("in-marimo", "live-in-marimo").replace("    experiment.wait()\n", "")
+    notebook = notebook.replace(
+        "score=scale)", "score=scale)\n        while not should_stop(): __import__('time').sleep(0.05)"
+    )
+    port = free_port()
+    server = marimo(notebook, "run", "notebook.py", "--headless", "--port", str(port))
+    try:
+        wait_until(lambda: is_open(port), "marimo", within_s=DEADLINE_S)
+        with browser.sync_playwright() as playwright:
+            page = playwright.chromium.launch(executable_path=path, args=FLAGS).new_page()
+            page.set_default_timeout(1000 * DEADLINE_S)
+            page.goto(f"http://127.0.0.1:{port}")
+            view = page.locator(".autotrain")
+            view.get_by_text("Best score (last) 3").wait_for()
+            assert not page.locator(".autotrain-card").is_visible()
+            view.get_by_role("button", name="Stop", exact=True).first.click()
+            view.get_by_text("nothing is left").wait_for()
+    finally:
+        server.terminate()
+        server.wait(DEADLINE_S)
+    assert attach("live-in-marimo", home=home).state == "CANCELLED"
+
+
+def is_open(port):
+    """Return whether somebody listens at a port."""
+    with socket.socket() as connection:
+        return connection.connect_ex(("127.0.0.1", port)) == 0
