@@ -106,12 +106,14 @@ class AmlDouble(ServiceDouble):
         issued: How many tokens were made.
         secrets_type: `Sas`, `AccountKey`, or `None` of a datastore that only a login opens.
         page: How many jobs a list gives at once.
+        log_bytes: How much of logs was given.
     """
 
     def __init__(self, runner: JobRunner, storage: Path, certificate: Path) -> None:
         self.issued = 0
         self.secrets_type = "Sas"
         self.page = 100
+        self.log_bytes = 0
         self._storage = storage
         self._valid: dict[str, str] = {}
         self._log_signature = "log-1"
@@ -297,10 +299,13 @@ class AmlDouble(ServiceDouble):
 
     def _log(self, asked: Asked) -> Answer:
         data = self._known(asked).log_file(int(asked.parts[1] or 0)).read_bytes()
-        begin = int(asked.headers.get("x-ms-range", "bytes=0-").removeprefix("bytes=").rstrip("-"))
+        wanted = asked.headers.get("x-ms-range", "bytes=0-")
+        begin, end = (int(one) if one else len(data) for one in wanted.removeprefix("bytes=").split("-"))
         if begin and begin >= len(data):
             raise RefusalError(416, "The range specified is invalid for the current size of the resource.")
-        return Answer(data[begin:], 206 if begin else 200)
+        found = data[begin : end + 1]
+        self.log_bytes += len(found)
+        return Answer(found, 206 if len(found) < len(data) else 200)
 
     def _names(self, asked: Asked) -> Answer:
         if (asked.query.get("restype"), asked.query.get("comp")) != ("container", "list"):

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, NamedTuple, cast
+from functools import partial
+from typing import Final, cast
 from urllib.parse import parse_qsl, urlsplit
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
-from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.backends.services.aml import blobs
 from jupyter_autotrain.backends.services.aml.blobs import Container
 from jupyter_autotrain.backends.services.aml.login import STORAGE_SCOPE, AzureHttp, Login
 from jupyter_autotrain.backends.services.http_client import HttpService, RefusedError, Request, json_request
 from jupyter_autotrain.backends.services.shared_folder import ROOT
+from jupyter_autotrain.backends.services.shared_log import SharedLog
 
 API_VERSION: Final = "2024-10-01"
-_OVERLAP_BYTES = 16 << 10  # more than the longest line of a frame
+_NO_MORE = 416
 _LOG = re.compile(r"user_logs/std_log\D*(\d*)\.txt")  # its number is that of the node
-
-
-class _LogPlace(NamedTuple):
-    """A part of a log that was read: its signed address, and the bytes where it begins (-1: not known) and ends."""
-
-    address: str
-    begin: int
-    end: int = 0
 
 
 class Workspace:
@@ -48,7 +41,8 @@ class Workspace:
         self._login = login
         self._arm = self._azure(self.address)
         self._history: HttpService | None = None
-        self._logs: dict[tuple[str, int, str], _LogPlace] = {}  # by job, node and trial
+        self._logs: dict[tuple[str, int], SharedLog] = {}  # by job and node
+        self._addresses: dict[tuple[str, int], str] = {}  # of these logs, signed for a while
 
     def _azure(self, address: str, scope: str = "") -> HttpService:
         return AzureHttp(address, self._login, scope or f"{self.address}/.default", self._ca_file)
@@ -97,40 +91,28 @@ class Workspace:
             self._history = self._azure(f"{address.scheme}://{address.netloc}")
         return cast("JsonObject", self._history.json(Request("GET", f"/history/v1.0{self.path}/runs/{name}/details")))
 
-    def log(self, name: str, node: int, trial: str, *, is_whole: bool) -> str:
-        """Return the log of a job's node: all of it, or what is new and some before that.
-
-        Args:
-            name: The job.
-            node: Its node.
-            trial: The trial whose part of the log it is, where that is the log of several; else "".
-            is_whole: All of it.
-        """
-        known = self._logs.get((name, node, trial))
-        if known is None:
-            known = _LogPlace(self._log_address(name, node), -1 if trial else 0)
-        if not known.address:
-            return ""
-        begin = max(0, known.begin if is_whole else max(known.begin, known.end - _OVERLAP_BYTES))
-        try:
-            data = self._log_part(known.address, begin)
-        except RefusedError:  # its signature has expired
-            known = known._replace(address=self._log_address(name, node))
-            data = self._log_part(known.address, begin)
-        if known.begin < 0:
-            begin = data.find(_mark_of(trial))
-            if begin < 0:  # the trial has written nothing yet
-                return ""
-            known = known._replace(begin=begin)
-            data = data[begin:]
-        data = _until_the_next(data, trial)
-        self._logs[name, node, trial] = known._replace(end=begin + len(data))
-        return data.replace(_mark_of(trial), b"").decode(errors="replace")
+    def log(self, name: str, node: int) -> SharedLog:
+        """Return the log of a job's node."""
+        return self._logs.setdefault((name, node), SharedLog(partial(self._log_part, name, node)))
 
     def forget_log(self, name: str) -> None:
-        """Forget where the log of a job or of a trial lies."""
-        for key in [key for key in self._logs if name in {key[0], key[2]}]:
+        """Forget the logs of a job."""
+        for key in [key for key in self._logs if key[0] == name]:
             del self._logs[key]
+            self._addresses.pop(key, None)
+
+    def _log_part(self, name: str, node: int, begin: int, end: int | None) -> bytes:
+        """Return a part of a log; nothing before there is one, or where no more is there."""
+        address = self._addresses.get((name, node)) or self._log_address(name, node)
+        try:
+            data = self._log_at(address, begin, end)
+        except RefusedError as error:
+            if error.code == _NO_MORE:
+                return b""
+            address = self._log_address(name, node)  # the signature of the known one has expired
+            data = self._log_at(address, begin, end)
+        self._addresses[name, node] = address
+        return data
 
     def _log_address(self, name: str, node: int) -> str:
         """Return the signed address of a log; "" before there is one."""
@@ -141,25 +123,11 @@ class Workspace:
                 return address
         return ""
 
-    def _log_part(self, address: str, begin: int) -> bytes:
+    def _log_at(self, address: str, begin: int, end: int | None) -> bytes:
+        if not address:
+            return b""
         url = urlsplit(address)
         http = HttpService("Azure's log store", f"{url.scheme}://{url.netloc}", dict, "", self._ca_file)
-        headers = {**blobs.API, "x-ms-range": f"bytes={begin}-"} if begin else blobs.API
+        wanted = f"bytes={begin}-{'' if end is None else end - 1}"
+        headers = {**blobs.API, "x-ms-range": wanted} if begin or end else blobs.API
         return http.call(Request("GET", url.path, dict(parse_qsl(url.query)), headers=headers))
-
-
-def _mark_of(trial: str) -> bytes:
-    """Return the line with which a trial begins in the log of several."""
-    return "".join(frames.encode(places.JOB, 0, trial.encode())).encode()
-
-
-def _until_the_next(data: bytes, trial: str) -> bytes:
-    """Return the beginning of a part of a log of several, as far as it is of one trial."""
-    mark = _mark_of(trial)
-    any_mark = _mark_of("x").partition(b'"x"')[0]
-    at = data.find(any_mark)
-    while trial and at >= 0:
-        if not data.startswith(mark, at):
-            return data[:at]
-        at = data.find(any_mark, at + 1)
-    return data
