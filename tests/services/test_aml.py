@@ -13,6 +13,7 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.agent.pods import frames, places
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.backends.services.aml.backend import AmlBackend
 from jupyter_autotrain.backends.services.aml.login import Token, credential_of
@@ -61,7 +62,7 @@ class OnAml(OnADouble):
 
     def make(self, context: BackendContext) -> Backend:
         backend = super().make(context)
-        self.service(backend).login.make = lambda: self
+        self.service(backend).login.make = lambda: self.get_token
         self.service(backend)._folder.storage.look_again_s = 0.05
         return backend
 
@@ -228,6 +229,23 @@ class TestRequests(OnAml):
         state = self.service(backend).states([ref])["gone"]
         return state.reason if state.state.is_final else ""
 
+    def test_each_trial_of_a_long_job_is_read_from_where_it_begins_in_the_log(self, backend: AmlBackend) -> None:
+        self.double.runner.start("pilot", "exec sleep 1000", {})
+        log = self.service(backend)._workspace.log("pilot", 0)
+        texts = {}
+        for trial in ("first", "second"):
+            assert log.read(trial, is_whole=False) == ""
+            mark = "".join(frames.encode(places.JOB, 0, trial.encode()))
+            texts[trial] = "".join(frames.encode(wire.STDOUT, 0, trial.encode() * 50_000))
+            with self.double.runner.jobs["pilot"].log_file(0).open("a") as file:
+                file.write(mark + texts[trial])
+            before = self.double.log_bytes
+            assert log.read(trial, is_whole=True) == texts[trial]
+            assert self.double.log_bytes - before == len(mark + texts[trial])
+        assert log.read("first", is_whole=True) == texts["first"]
+        assert log.read("second", is_whole=False) in texts["second"]
+        assert self.double.log_bytes < 2.2 * sum(map(len, texts.values()))
+
     def test_the_states_of_many_jobs_come_by_pages(self, backend: AmlBackend) -> None:
         self.double.page = 2
         for number in range(5):
@@ -253,11 +271,11 @@ class TestRequests(OnAml):
 
     def test_a_check_says_step_by_step_what_to_do(self, home: Home) -> None:
         service = AmlService({**self.options(), "compute": "none"})
-        service.login.make = lambda: self
+        service.login.make = lambda: self.get_token
         (*_, last) = service.check_steps()
         assert (last.text, last.action) == ("there is no compute none", "Correct `compute:` of the profile.")
         service = AmlService({**self.options(), "workspace": "none"})
-        service.login.make = lambda: self
+        service.login.make = lambda: self.get_token
         (last,) = service.check_steps()
         assert (last.name, last.is_good) == ("workspace", False)
 

@@ -29,6 +29,7 @@ class _Reuse(OnADouble):
     """Trials in one long job."""
 
     reuse_idle_s = 600.0  # longer than any search waits for its next trial
+    short_idle_s = 1.0  # trials that wait are taken at once
     reuse = 1
 
     def options(self) -> JsonObject:
@@ -39,7 +40,7 @@ class _Reuse(OnADouble):
         return self.start(backend, home, code, experiment_id=f"e{number}")
 
     def test_one_job_runs_all_trials_and_nothing_is_left_when_no_more_come(self, home: Home) -> None:
-        self.reuse_idle_s = 1.0  # its trials wait already when the first one ends
+        self.reuse_idle_s = self.short_idle_s
         backend = self.make(BackendContext(home))
         first = self.begin(backend, home, WAITS, 1)
         self.begun(backend, first)
@@ -191,6 +192,8 @@ class TestDlc(_Reuse, OnDlc):
 @pytest.mark.long
 class TestAml(_Reuse, OnAml):
     """On the double of Azure Machine Learning, whose blob store cannot rename."""
+
+    short_idle_s = 30.0  # each trial is given when this process has seen the end of the last one
 
 
 @pytest.mark.long

@@ -26,7 +26,8 @@ from jupyter_autotrain.backends.services.package import TrialPackage, experiment
 from jupyter_autotrain.backends.services.pools import GivenTrials, Pool
 from jupyter_autotrain.backends.services.service import ServiceState, nodes_of
 from jupyter_autotrain.core.backend import JobRef
-from jupyter_autotrain.errors import BackendError, BackendUnavailableError
+from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
+from jupyter_autotrain.errors import AutotrainError, BackendError, BackendUnavailableError
 
 ROOT: Final = "jupyter-autotrain"
 _PACKAGES = "packages"
@@ -174,6 +175,23 @@ class FolderService:
     def shared_folder(self) -> SharedFolder | None:
         """The folder."""
         return self._folder
+
+    def check_steps(self) -> Iterator[CheckStep]:
+        """Yield the steps before a trial can run there, that of the folder last."""
+        timer = StepTimer("")
+        try:
+            for step in self._steps(timer):
+                yield step
+                if not step.is_good:
+                    return
+        except AutotrainError as error:
+            yield timer.refused(error)
+            return
+        yield self._folder.storage.check(timer)
+
+    def _steps(self, timer: StepTimer) -> Iterator[CheckStep]:
+        """Yield the steps of the service itself, up to the first that fails; errors are those of the step begun."""
+        raise NotImplementedError
 
     def ask(self, ref: JobRef, state: ServiceState, request: JsonObject, node: int) -> JsonValue:  # noqa: ARG002 - by its name
         """Ask in the folder."""

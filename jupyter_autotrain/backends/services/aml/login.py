@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, cast
+from typing import Final, NamedTuple, cast
 
 from jupyter_autotrain.backends.services.http_client import UNAUTHORIZED, HttpService, RefusedError, Request
 from jupyter_autotrain.errors import BackendError, MissingExtraError
@@ -30,15 +30,11 @@ class Token(NamedTuple):
     expires_on: int
 
 
-class Credential(Protocol):
-    """The interface of azure-identity's credentials."""
-
-    def get_token(self, *scopes: str) -> Token:
-        """Return a token."""
-        ...
+GetToken = Callable[[str], Token]
+"""The method of azure-identity's credentials: returns a token of a scope."""
 
 
-def credential_of(login_file: str) -> Credential:
+def credential_of(login_file: str) -> GetToken:
     """Return what gives tokens: a service principal by its file; else what azure-identity finds, such as `az login`.
 
     Args:
@@ -55,7 +51,7 @@ def credential_of(login_file: str) -> Credential:
     logging.getLogger("azure").setLevel(logging.ERROR)  # it logs each of its requests
     if not login_file:
         has_secret = _VARIABLE in os.environ  # no manager gets it: what works here has to work there, too
-        return cast("Credential", DefaultAzureCredential(exclude_environment_credential=has_secret))
+        return cast("GetToken", DefaultAzureCredential(exclude_environment_credential=has_secret).get_token)
     try:
         found = json.loads(Path(login_file).expanduser().read_bytes())
         principal = [str(found[key]) for key in ("tenantId", "clientId", "clientSecret")]
@@ -66,7 +62,7 @@ def credential_of(login_file: str) -> Credential:
             "Make one: az ad sp create-for-rbac --json-auth",
         ) from error  # fmt: skip
     made = ClientSecretCredential(*principal, authority=authority, disable_instance_discovery=True)
-    return cast("Credential", made)
+    return cast("GetToken", made.get_token)
 
 
 class Login:
@@ -76,10 +72,10 @@ class Login:
         make: Makes what gives them, at the first one and after `forget`.
     """
 
-    def __init__(self, make: Callable[[], Credential]) -> None:
+    def __init__(self, make: Callable[[], GetToken]) -> None:
         self.make = make
         self._lock = threading.Lock()
-        self._credential: Credential | None = None
+        self._get_token: GetToken | None = None
         self._tokens: dict[str, Token] = {}
 
     def headers(self, scope: str) -> dict[str, str]:
@@ -96,10 +92,10 @@ class Login:
             return {"Authorization": f"Bearer {token.token}"}
 
     def _new_token(self, scope: str) -> Token:
-        if self._credential is None:
-            self._credential = self.make()
+        if self._get_token is None:
+            self._get_token = self.make()
         try:
-            return self._credential.get_token(scope)
+            return self._get_token(scope)
         except Exception as error:  # azure-identity cannot be imported here to name its errors
             told = str(error).strip().splitlines() or [type(error).__name__]
             raise BackendError(f"Azure gives no token: {told[0][:300]}", "", f"Log in again: {HINT}.") from error
@@ -107,7 +103,7 @@ class Login:
     def forget(self) -> None:
         """Get all tokens anew: one was refused."""
         with self._lock:
-            self._credential = None
+            self._get_token = None
             self._tokens.clear()
 
 

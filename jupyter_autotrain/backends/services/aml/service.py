@@ -29,7 +29,6 @@ from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.errors import AutotrainError
 
 MOST_PILOTS: Final = 100  # in effect one for each trial that runs at once
 _OUTPUT = "autotrain"
@@ -64,23 +63,15 @@ class AmlService(FolderService):
         # Azure puts the path in the job in place of the braces.
         super().__init__(SharedFolder(BlobStorage(self._workspace.container), f"${{{{outputs.{_OUTPUT}}}}}"))
 
-    def check_steps(self) -> Iterator[CheckStep]:
-        """Yield the steps before a trial can run there."""
-        timer = StepTimer("")
+    def _steps(self, timer: StepTimer) -> Iterator[CheckStep]:
         timer.begin("workspace")
-        try:
-            found = self._workspace.get("")
-            yield timer.done(f"{found.get('name')} in {found.get('location')}")
-            timer.begin("compute")
-            name = self._options.get("compute")
-            if self._workspace.find(f"/computes/{name}") is None:
-                yield timer.failed(f"there is no compute {name}", "Correct `compute:` of the profile.")
-                return
-            yield timer.done(str(name))
-        except AutotrainError as error:
-            yield timer.refused(error)
-            return
-        yield self._folder.storage.check(timer)
+        found = self._workspace.get("")
+        yield timer.done(f"{found.get('name')} in {found.get('location')}")
+        timer.begin("compute")
+        name = self._options.get("compute")
+        if self._workspace.find(f"/computes/{name}") is None:
+            yield timer.failed(f"there is no compute {name}", "Correct `compute:` of the profile.")
+        yield timer.done(str(name))
 
     def discover(self) -> Inventory:
         """Return the compute, as one node: Azure places by itself."""
@@ -184,7 +175,7 @@ class AmlService(FolderService):
     def log(self, ref: JobRef, state: ServiceState, lines: int | None, node: int) -> str:  # noqa: ARG002 - by its name
         """Return what is new of the log, and some before it; all of it, for None."""
         trial = str(ref.data.get("trial") or "")
-        return self._workspace.log(str(ref.data["name"]), node, trial, is_whole=lines is None)
+        return self._workspace.log(str(ref.data["name"]), node).read(trial, is_whole=lines is None)
 
     def _end(self, ref: JobRef, state: ServiceState) -> None:  # noqa: ARG002 - as above
         path = f"/jobs/{ref.data['name']}"

@@ -27,7 +27,6 @@ from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.errors import AutotrainError
 
 _OWN = "autotrain-"
 _TENSORFLOW = "TFJob"
@@ -80,29 +79,18 @@ class DlcService(FolderService):
             region, endpoint, str(options.get("login_file") or ""), str(options.get("ca_file") or "")
         )
 
-    def check_steps(self) -> Iterator[CheckStep]:
-        """Yield the steps before a trial can run there."""
-        timer = StepTimer("")
+    def _steps(self, timer: StepTimer) -> Iterator[CheckStep]:
         timer.begin("access")
-        try:
-            self._page(_OWN, 1)
-            yield timer.done(
-                f"PAI-DLC answers at {self._client.address}, and the key may list jobs of {self._workspace}"
-            )
-            if instance := self._options.get("instance"):
-                timer.begin("instance")
-                content: JsonObject = {"InstanceTypes": instance, "PageSize": _PAGE}
-                found = cast(
-                    "list[JsonObject]", self._client.call("list_ecs_specs", content=content).get("EcsSpecs") or []
-                )
-                if instance not in {str(row.get("InstanceType")) for row in found}:
-                    yield timer.failed(f"there is no {instance} in this region", "Correct `instance:` of the profile.")
-                    return
-                yield timer.done(str(instance))
-        except AutotrainError as error:
-            yield timer.refused(error)
-            return
-        yield self._folder.storage.check(timer)
+        self._page(_OWN, 1)
+        yield timer.done(f"PAI-DLC answers at {self._client.address}, and the key may list jobs of {self._workspace}")
+        if instance := self._options.get("instance"):
+            timer.begin("instance")
+            content: JsonObject = {"InstanceTypes": instance, "PageSize": _PAGE}
+            answer = self._client.call("list_ecs_specs", content=content)
+            found = cast("list[JsonObject]", answer.get("EcsSpecs") or [])
+            if instance not in {str(row.get("InstanceType")) for row in found}:
+                yield timer.failed(f"there is no {instance} in this region", "Correct `instance:` of the profile.")
+            yield timer.done(str(instance))
 
     def discover(self) -> Inventory:
         """Return the workspace, as one node: PAI-DLC places by itself."""

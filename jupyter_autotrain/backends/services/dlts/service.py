@@ -31,7 +31,7 @@ from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.errors import AutotrainError, BackendError
+from jupyter_autotrain.errors import BackendError
 
 LOGIN_FILE: Final = "~/.netrc"
 _CREDENTIALS = ("email", "password")
@@ -85,19 +85,13 @@ class DltsService(FolderService):
             return {}
         return dict(zip(_CREDENTIALS, (found[0], found[2] or ""), strict=True)) if found else {}
 
-    def check_steps(self) -> Iterator[CheckStep]:
-        """Yield the steps before a trial can run there."""
-        timer = StepTimer("")
+    def _steps(self, timer: StepTimer) -> Iterator[CheckStep]:
         timer.begin("address")
-        try:
-            self._http.call(Request("GET", "/api/v2/"))
-            yield timer.done(f"DLTS answers at {self._http.address}")
-            timer.begin("login")
-            teams = cast("list[JsonObject]", self._http.json(Request("GET", "/api/teams")))
-            yield timer.done(f"the key is valid, and has {len(teams)} teams")
-        except AutotrainError as error:
-            yield timer.refused(error)
-            return
+        self._http.call(Request("GET", "/api/v2/"))
+        yield timer.done(f"DLTS answers at {self._http.address}")
+        timer.begin("login")
+        teams = cast("list[JsonObject]", self._http.json(Request("GET", "/api/teams")))
+        yield timer.done(f"the key is valid, and has {len(teams)} teams")
         timer.begin("team")
         found = {str(team["id"]): cast("list[JsonObject]", team["clusters"]) for team in teams}
         clusters = {str(cluster["id"]) for cluster in found.get(self._team, ())}
@@ -105,9 +99,7 @@ class DltsService(FolderService):
             known = ", ".join(sorted(found)) or "none"
             told = f"team {self._team} is not at cluster {self._cluster}; your teams are: {known}"
             yield timer.failed(told, "Correct `team:` and `cluster:` of the profile.")
-            return
         yield timer.done(f"{self._team} at {', '.join(sorted(clusters))}")
-        yield self._folder.storage.check(timer)
 
     def discover(self) -> Inventory:
         """Return the team, as one node: DLTS places by itself."""

@@ -28,7 +28,6 @@ from jupyter_autotrain.core.backend_check import CheckStep, StepTimer
 from jupyter_autotrain.core.capabilities import Capabilities
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.spec import Placement
-from jupyter_autotrain.errors import AutotrainError
 
 _API = "/rest-server/api/v2"
 LOGIN_FILE: Final = "~/.openpai/clusters.yaml"
@@ -85,26 +84,18 @@ class OpenpaiService(FolderService):
                 return {"Authorization": f"Bearer {cluster.get('token')}"}
         return {}
 
-    def check_steps(self) -> Iterator[CheckStep]:
-        """Yield the steps before a trial can run there."""
-        timer = StepTimer("")
+    def _steps(self, timer: StepTimer) -> Iterator[CheckStep]:
         timer.begin("address")
-        try:
-            self._http.json(Request("GET", f"{_API}/info"))
-            yield timer.done(f"OpenPAI answers at {self._http.address}")
-            timer.begin("token")
-            found = cast("JsonObject", self._http.json(Request("GET", f"{_API}/virtual-clusters")))
-            yield timer.done(f"{self._user} may use {', '.join(sorted(found))}")
-        except AutotrainError as error:
-            yield timer.refused(error)
-            return
+        self._http.json(Request("GET", f"{_API}/info"))
+        yield timer.done(f"OpenPAI answers at {self._http.address}")
+        timer.begin("token")
+        found = cast("JsonObject", self._http.json(Request("GET", f"{_API}/virtual-clusters")))
+        yield timer.done(f"{self._user} may use {', '.join(sorted(found))}")
         timer.begin("virtual cluster")
         name = str(self._options.get("virtual_cluster") or "default")
         if name not in found:
             yield timer.failed(f"there is no virtual cluster {name}", "Correct `virtual_cluster:` of the profile.")
-            return
         yield timer.done(name)
-        yield self._folder.storage.check(timer)
 
     def discover(self) -> Inventory:
         """Return the virtual cluster, as one node: OpenPAI places by itself."""
