@@ -68,6 +68,8 @@ def _tell_nobody(size_bytes: int, total_bytes: int) -> None:
 def _from(home: Home, source: DataSource, place: FetchSource, told: Told) -> DataSource:
     origin = source.origin
     assert origin is not None
+    if origin.server:
+        told(0, 0)  # it may have to export all before it can say its revision
     revision = place.revision(origin)
     key = "\0".join((origin.kind, origin.server, origin.address, origin.format))
     folder = home.fetched / hashlib.sha256(key.encode()).hexdigest()[:16]

@@ -24,33 +24,49 @@ _TIMEOUT_S: Final = 600.0  # an export of a large project is made while it is wa
 _TEXTS: Final = frozenset(("Text", "HyperText", "Paragraphs"))
 
 
+class _Length:
+    """The length of the answer that comes, which the SDK does not tell; 0 where the server does not either."""
+
+    size_bytes = 0
+
+    def note(self, answer: httpx.Response) -> None:
+        """Note the length of an answer, unless it is that of compressed bytes."""
+        told = answer.headers.get("Content-Length", "0")
+        self.size_bytes = 0 if "Content-Encoding" in answer.headers else int(told)
+
+
 class LabelStudioServer:
     """A server of Label Studio.
 
     Args:
         client: The SDK's client.
+        length: Of the answer that comes.
     """
 
-    def __init__(self, client: LabelStudio) -> None:
+    def __init__(self, client: LabelStudio, length: _Length) -> None:
         self._client = client
+        self._length = length
 
-    def _export(self, origin: DataOrigin, form: str) -> bytes:
+    def _export(self, origin: DataOrigin, form: str) -> Iterator[bytes]:
         with_files = None if form == "JSON" else True
-        return b"".join(
-            self._client.projects.exports.download_sync(
-                _number(origin), export_type=form, download_resources=with_files
-            )
-        )
+        exports: Any = self._client.projects.exports
+        yield from exports.download_sync(_number(origin), export_type=form, download_resources=with_files)
 
     def revision(self, origin: DataOrigin) -> str:
         """Return the digest of all annotations: the server counts changes nowhere."""
-        return hashlib.sha256(self._export(origin, "JSON")).hexdigest()[:12]
+        digest = hashlib.sha256()
+        for part in self._export(origin, "JSON"):
+            digest.update(part)
+        return digest.hexdigest()[:12]
 
     def fetch(self, origin: DataOrigin, folder: Path, told: Told) -> Path:
         """Export all annotated tasks, with their files where the form has any."""
         archive = folder / "export.zip"
-        told(0, 0)
-        archive.write_bytes(self._export(origin, origin.format.upper()))
+        size_bytes = 0
+        with archive.open("wb") as file:
+            for part in self._export(origin, origin.format.upper()):
+                size_bytes += file.write(part)
+                told(size_bytes, self._length.size_bytes)
         return unpack(archive, folder)
 
     def send(self, origin: DataOrigin, name: str, samples: Sequence[tuple[Path, float]]) -> str:
@@ -82,5 +98,7 @@ def _uri(path: Path) -> str:
 def connect(server: str, token: str) -> Iterator[LabelStudioServer]:
     """Connect to the server at an address."""
     make: Any = LabelStudio
-    with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True) as client:
-        yield LabelStudioServer(make(base_url=server, api_key=token, httpx_client=client))
+    length = _Length()
+    hooks = {"response": [length.note]}
+    with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True, event_hooks=hooks) as client:
+        yield LabelStudioServer(make(base_url=server, api_key=token, httpx_client=client), length)

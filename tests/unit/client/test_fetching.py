@@ -82,6 +82,17 @@ def test_it_is_shown_that_cvat_prepares_an_export_and_then_how_much_of_it_has_co
     assert shown[-1] == "cleared"
 
 
+def test_it_is_shown_how_much_of_an_export_of_label_studio_has_come(home, label_studio, shown):
+    environ = {"LABEL_STUDIO_URL": label_studio.url, "LABEL_STUDIO_API_KEY": LABEL_STUDIO_TOKEN}
+    label_studio.tasks[0]["data"]["text"] = "x" * 3_000_000
+    with Progress(shown.append, lambda: None) as progress:
+        fetched(home, REVIEWS, environ, progress)
+    assert shown[0] == "Fetching data.pets: its server prepares it   (interrupt: nothing is sent)"
+    assert len(shown) > 3
+    assert all("] " in line and " of 3 MB " in line for line in shown[1:])
+    assert "[########################] 3 MB of 3 MB" in shown[-1]
+
+
 def test_it_is_shown_how_much_of_a_folder_has_come_through_fsspec(home, shown):
     memory = pytest.importorskip("fsspec", reason="fsspec is not installed").filesystem("memory")
     memory.pipe({"/big/1.bin": b"x" * 3_000_000, "/big/2.bin": b"x" * 1_000_000})
