@@ -27,6 +27,7 @@ class Support(StrEnum):
 
     EXECUTED = "executed"
     EXPORTED = "exported only"
+    NOT_OFFERED = "not offered"
 
 
 @dataclass(frozen=True, slots=True)
