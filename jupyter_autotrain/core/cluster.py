@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import chain, groupby
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Final, cast
 
 from jupyter_autotrain.agent.json import JsonObject, JsonValue
@@ -42,6 +43,10 @@ class LinkGroup:
     size: int
     whole: int
     link: Link
+
+
+SHORT_AXES: Final = MappingProxyType({"dp": "data", "tp": "tensor", "pp": "pipeline", "ep": "expert"})
+"""Short names of axes that people know."""
 
 
 @dataclass(frozen=True, slots=True)

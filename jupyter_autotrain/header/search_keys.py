@@ -7,12 +7,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
-from types import MappingProxyType
 from typing import Annotated, Any, Final, cast
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from jupyter_autotrain.agent.json import JsonObject
+from jupyter_autotrain.core.cluster import SHORT_AXES
 from jupyter_autotrain.core.objective import Constraint
 from jupyter_autotrain.header.document import KeyPath, UnfitError, expected_instead, resolve, shown
 from jupyter_autotrain.header.quantities import OneOf
@@ -124,20 +124,26 @@ Constraints = Annotated[
 
 PARALLEL_MODES = ("auto_parallel", "hybrid_parallel", "data_parallel", "stand_alone")
 SEARCHES = ("recursive_programming", "dynamic_programming", "exhaustive")
-SHORT_AXES: Final = MappingProxyType({"dp": "data", "tp": "tensor", "pp": "pipeline"})
 
 
 class MeshSection(Section):
     """The degrees of a split, as people name them; what is left out is 1."""
 
-    data: Workers = Field(default=1, description="Parts of the batch; also `dp`.", examples=["2"])
+    data: Workers = Field(
+        default=1, description="Parts of the batch, each of `expert` devices; also `dp`.", examples=["2"]
+    )
     tensor: Workers = Field(default=1, description="Devices that split each layer; also `tp`.", examples=["2"])
     pipeline: Workers = Field(default=1, description="Stages of layers; also `pp`.", examples=["2"])
+    expert: Workers = Field(
+        default=1,
+        description="Devices that share out the experts of a mixture, each with samples of its own; also `ep`.",
+        examples=["2"],
+    )
 
     @property
     def devices(self) -> int:
         """The number of devices that the degrees multiply to."""
-        return self.data * self.tensor * self.pipeline
+        return self.data * self.tensor * self.pipeline * self.expert
 
 
 def _long_names(value: object) -> object:

@@ -58,6 +58,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     memory_limit: str | float | None = None,
     loss_fn: Callable[[Any], torch.Tensor] | None = None,
     *,
+    mesh: Mapping[str, int] | None = None,
     pins: PinSource = None,
     space: StrategySpace | None = None,
     offload: bool = False,
@@ -82,6 +83,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
         search: `dynamic_programming` (proved), `recursive_programming` (instant), `exhaustive` (tiny graphs).
         memory_limit: Most memory per device (`"80GB"`); the device's own unless given.
         loss_fn: Makes the loss from what the model returns; not needed where the model returns it.
+        mesh: The degrees, searched unless given: `{"data": 2, "expert": 2}`, or short `dp`, `tp`, `pp`, `ep`; what is
+            left out is 1.
         pins: What is fixed: `Pins`, a mapping with its fields, or a plan from elsewhere (`Megatron`, `MindSpore`).
         space: Where to search.
         offload: Whether optimizer states, and embedding tables with them, may also live in the host's memory.
@@ -111,7 +114,8 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     if calibrated:
         traced = weighed(traced, calibrated.constants)
     graph, _ = retry_on_interrupt(lambda: prepare(traced))
-    pinned = _pins(pins, traced, graph, machine)
+    fixed = _fixed(mesh, pins)
+    pinned = _pins(fixed, traced, graph, machine)
     if pinned != Pins() and plan_mode is Mode.AUTO_PARALLEL:
         plan_mode = Mode.HYBRID_PARALLEL
     if plan_mode is Mode.DATA_PARALLEL:
@@ -126,7 +130,7 @@ def plan(  # noqa: PLR0913, PLR0917 - the one call of a notebook; each part of t
     request = SearchRequest(*parts, simplicity=_checked_share(share), execute=execute)
     with progress_on(sys.stdout) as tell:
         solution = solve(graph, machine, request, tell=tell)
-    if isinstance(pins, Degrees) and execute:
+    if isinstance(fixed, Degrees) and execute:
         solution = _at_one_level(graph, request, solution)
     return Plan.of(request, solution, trace_s, known)
 
@@ -185,6 +189,19 @@ def _traced(model: Any, example_inputs: object, loss_fn: Callable[[Any], Any] | 
             "Trace again, with a smaller batch or fewer layers if that takes too long.",
         ) from None
     return graph, time.monotonic() - began
+
+
+def _fixed(mesh: Mapping[str, int] | None, pins: PinSource) -> PinSource:
+    """Return what is fixed: by the degrees of a mesh, or by pins."""
+    if mesh is None:
+        return pins
+    if pins is not None:
+        raise PlanError(
+            f"There are both mesh={dict(mesh)!r} and pins.",
+            "One of the two: a mesh fixes the degrees, pins whatever they name.",
+            "Leave one out; pins=Megatron(...) takes degrees beside ZeRO level, recompute and microbatches.",
+        )
+    return Degrees.named(mesh)
 
 
 def _pins(given: PinSource, traced: OpGraph, graph: OpGraph, cluster: ClusterSpec) -> Pins:

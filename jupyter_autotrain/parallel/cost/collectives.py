@@ -6,7 +6,8 @@ With n bytes of the full tensor, p devices, alpha seconds per step and B bytes/s
   recursive doubling and halving log2(p) alpha + (p-1)/p n/B
 * all-reduce: a reduce-scatter and an all-gather; or a pipelined tree 2 log2(p) alpha + 2 n/B
 * all-to-all of n_local bytes per device: (p-1) alpha + (p-1)/p n_local/B, times the mean number of hops where
-  there is no switch
+  there is no switch; over several levels the longest of them, each with what leaves the groups below: (p-q)/p for
+  groups of q devices
 * hierarchical: the inner part works on n, each outer part on what an inner group leaves to one device
 
 Source: Thakur, Rabenseifner, Gropp 2005 (ring, recursive halving), Sanders et al. 2009 (pipelined trees); the
@@ -16,6 +17,7 @@ hierarchical form is the usual composition over levels.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,8 +64,16 @@ def axis_of(name: str, size: int, link_groups: tuple[LinkGroup, ...]) -> Axis:
         gather.append(_by_levels(link_groups))
     tree = AlphaBeta(2 * math.log2(size) * start_s, 2 * slowest)
     rings = [AlphaBeta(2 * line.start_s, 2 * line.s_per_byte) for line in gather]
-    all_to_all = AlphaBeta((size - 1) * start_s, share * max(_hops(s) / bandwidth(s) for s in link_groups))
+    all_to_all = AlphaBeta((size - 1) * start_s, max(_leaving(size, link_groups)))
     return Axis(name, size, link_groups, tuple(gather), (*rings, tree), (all_to_all,))
+
+
+def _leaving(size: int, link_groups: tuple[LinkGroup, ...]) -> Iterator[float]:
+    """Yield what each level takes of an all-to-all [s per byte held]: it carries what leaves the groups below it."""
+    inner = 1
+    for group in link_groups:
+        yield (size - inner) / size * _hops(group) / bandwidth(group)
+        inner *= group.size
 
 
 def _steps(group: LinkGroup) -> float:

@@ -2,6 +2,8 @@
 
 A strategy names one loop of the op (or none) per mesh axis. Everything else follows from the loop nest; tables hold
 one row per strategy and one column per axis. Codes in a table: a tensor dim >= 0 (Shard), `REPLICATE` or `PARTIAL`.
+An axis that splits the experts of a mixture leaves each rank tokens of its own: what has no experts lies as if the axis
+split samples (`exchanged`).
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.collectives import Axis
-from jupyter_autotrain.parallel.graph.graph import Op, Operand
+from jupyter_autotrain.parallel.graph.graph import Family, LoopRole, Op, Operand
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +84,24 @@ def strategies(op: Op, loop_sizes: tuple[int, ...], shape: tuple[int, ...]) -> I
     table = names[rows]
     fits = np.ones(len(table), dtype=bool)
     sizes = np.array(shape, dtype=np.int64)
+    rows_of = exchanged(op)
     for loop in open_loops:
-        split = np.where(table == loop, sizes, 1).prod(axis=1)
+        along = table == loop
+        for experts, samples in rows_of.items():
+            along = along | (table == experts) if samples == loop else along
+        split = np.where(along, sizes, 1).prod(axis=1)
         fits &= loop_sizes[loop] % split == 0
     return table[fits]
+
+
+def exchanged(op: Op) -> dict[int, int]:
+    """Return the loop of experts of a mixture, with that of the samples whose tokens ranks exchange to reach them."""
+    if op.family is not Family.MOE:
+        return {}
+    first = {loop.role: i for i, loop in reversed(list(enumerate(op.loops))) if loop.shardable}
+    if LoopRole.EXPERT not in first or LoopRole.BATCH not in first:
+        return {}
+    return {first[LoopRole.EXPERT]: first[LoopRole.BATCH]}
 
 
 def _dims(op: Op, operand: Operand, missing: int) -> Ints:
@@ -95,6 +111,9 @@ def _dims(op: Op, operand: Operand, missing: int) -> Ints:
     for dim, loop in enumerate(operand.loops):
         if loop is not None:
             dims[loop] = dim
+    for experts, samples in exchanged(op).items():
+        if experts not in operand.loops:
+            dims[experts] = dims[samples]
     return dims
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import MODES, GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis
-from jupyter_autotrain.parallel.cost.layout import input_layouts, output_layouts, shard_counts
+from jupyter_autotrain.parallel.cost.layout import exchanged, input_layouts, output_layouts, shard_counts
 from jupyter_autotrain.parallel.cost.roofline import Roofline, Work
 from jupyter_autotrain.parallel.cost.states import ComputeTime, OpParameter, StatePricer, StateTable
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Family, LoopRole, Op, Operand, OpGraph, TensorKind
@@ -108,16 +108,25 @@ class OpPricer:
 
     def _passes(self, op: Op, table: Ints) -> Iterator[Work]:
         """Yield the forward pass touches each operand once, the backward pass twice (gradients of both operands)."""
-        parts = shard_counts(table, self.axes) * self._batch_share(op)
+        parts = shard_counts(table, self.axes) * self._batch_share(op) / self._fullest(op, table)
         tensors = [x for x in (*op.inputs, *op.outputs) if not self._is_looked_up(op, x)]
         whole = sum(float(self.graph.tensors[x.tensor].size_bytes) for x in tensors) or 1.0
-        share = sum((self._local_bytes(op, x, table) for x in tensors), np.zeros(len(table))) / whole
+        share = sum((self.local_bytes(op, x, table) for x in tensors), np.zeros(len(table))) / whole
         sides = ((op.flops_forward, op.bytes_forward), (op.flops_backward, op.bytes_backward))
         for touched, (flops, moved) in enumerate(sides, start=1):
             own = min(moved, touched * whole) if op.flops_forward else moved
             made = op.outputs[:1] if touched == 1 else op.inputs[:2]
             idle = self._wave_quantization_loss(op, made, table)
-            yield Work(flops / parts / self._rate_share(op) * (1 + idle), own * share, (moved - own) * share)
+            inside = 1 / parts if op.family is Family.MOE else share  # rows of tokens, not a share of the weights
+            yield Work(flops / parts / self._rate_share(op) * (1 + idle), own * share, (moved - own) * inside)
+
+    def _fullest(self, op: Op, table: Ints) -> Floats | float:
+        """Tokens of the rank with the fullest experts over the mean, by strategy; 1 where ranks have all experts."""
+        loops = exchanged(op)
+        if not loops:
+            return 1.0
+        split = np.isin(table, list(loops)).any(axis=1)
+        return np.where(split, self.states.assumptions.imbalance, 1.0)
 
     def _rate_share(self, op: Op) -> float:
         return self.roofline.efficiency.attention if op.family is Family.ATTENTION else 1.0
@@ -128,7 +137,7 @@ class OpPricer:
         if op.family in _TILED and op.flops_forward:
             for operand in made:
                 item = DTYPE_BYTES[self.graph.tensors[operand.tensor].dtype]
-                idle += self.roofline.wave_quantization_loss(self._local_bytes(op, operand, table) / item) / len(made)
+                idle += self.roofline.wave_quantization_loss(self.local_bytes(op, operand, table) / item) / len(made)
         return idle
 
     def _is_half(self, op: Op) -> bool:
@@ -141,19 +150,20 @@ class OpPricer:
         """Tables of embeddings are not streamed, only their looked-up rows."""
         return op.family is Family.EMBEDDING and self.graph.tensors[operand.tensor].kind is TensorKind.PARAMETER
 
-    def _local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
+    def local_bytes(self, op: Op, operand: Operand, table: Ints) -> Floats:
+        """Bytes of a tensor on a rank in one microbatch, as the strategies of an op have it."""
         return np.asarray(self.tensor_bytes(operand.tensor) / self.shard_counts(op, operand, table))
 
     def _own_activations(self, op: Op, table: Ints) -> Floats:
         held = np.zeros((len(MODES), len(table)))
         for tensor, shares in self.graph_analysis.own_shares.get(op.id, ()):
             operand = next(x for x in (*op.outputs, *op.inputs) if x.tensor == tensor)
-            held += np.outer(shares, self._local_bytes(op, operand, table))
+            held += np.outer(shares, self.local_bytes(op, operand, table))
         extra = op.saved_extra_bytes + (0 if self.roofline.device.fuses else op.unfused_extra_bytes)
         if extra and op.outputs:
             out = op.outputs[0]
             batch = self.microbatches if out.tensor in self.graph_analysis.batched else 1
-            local = extra / batch / self.shard_counts(op, out, table)
+            local = extra / batch / self.shard_counts(op, out, table) * self._fullest(op, table)
             held += np.outer(self.graph_analysis.extra_shares[op.id], local)
         return held
 
@@ -163,7 +173,7 @@ class OpPricer:
             tensor = self.graph.tensors[operand.tensor]
             if tensor.id in charged and tensor.trainable:
                 rows = (
-                    self._local_bytes(op, op.outputs[0], table) if tensor.id in self.graph_analysis.looked_up else None
+                    self.local_bytes(op, op.outputs[0], table) if tensor.id in self.graph_analysis.looked_up else None
                 )
                 item = DTYPE_BYTES[tensor.dtype]
                 yield OpParameter(tensor.numel, item, output_layouts(op, operand, table), rows, self.microbatches)

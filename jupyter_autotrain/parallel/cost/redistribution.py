@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from jupyter_autotrain.parallel.arrays import Floats, Ints
 from jupyter_autotrain.parallel.cost.activations import GraphAnalysis
 from jupyter_autotrain.parallel.cost.collectives import Axis, all_reduce_s, all_to_all_s, gather_s
+from jupyter_autotrain.parallel.cost.exchange import Exchange
 from jupyter_autotrain.parallel.cost.layout import (
     PARTIAL,
     REPLICATE,
@@ -77,6 +78,11 @@ class Redistribution:
         moving = self._assumptions.moving
         factor = self._assumptions.scatter if transition.is_scatter else 1.0
         return factor * transition.cost(axis, together) + moving.start_s + moving.s_per_byte * together
+
+    def exchange_s(self, exchange: Exchange, table: Ints, local_bytes: Floats) -> Floats:
+        """Seconds by strategy that a pass of a mixture's tokens takes, of which a rank has `local_bytes`."""
+        fullest = self._assumptions.imbalance * local_bytes
+        return exchange.seconds(table, self._axes, fullest, self._assumptions.moving)
 
 
 # What may happen along one axis, as codes before and after: nothing, to a whole tensor or to a slice; or a transition.
@@ -210,6 +216,7 @@ class EdgePricer:
             gradient, again = others
             # A gathered input is kept as a slice and gathered again behind the backward products, which it slows.
             backward = gradient.T + self.overlap_slowdown * again
+        exchange_s = self._exchange_s(target)
         source_op = source.table.op
         target_op = target.table.op
         shares = self.analysis.edge_shares.get((tensor, target_op.id), _NOTHING_KEPT)
@@ -217,7 +224,16 @@ class EdgePricer:
         after = self.op_pricer.shard_counts(target_op, target.operand, target.table.table)
         slices = np.maximum(before[:, None], after[None, :])
         kept = np.multiply.outer(np.array(shares), self.op_pricer.tensor_bytes(tensor) / slices)
-        return EdgeTable(tensor, source_op.id, target_op.id, forward, backward, kept)
+        return EdgeTable(tensor, source_op.id, target_op.id, forward + exchange_s, backward + exchange_s, kept)
+
+    def _exchange_s(self, target: EdgeEnd) -> Floats | float:
+        """Seconds by strategy of the target that its experts take to get these tokens, or to give back gradients."""
+        op = target.table.op
+        exchange = Exchange.of(self.op_pricer.graph, op)
+        if exchange is None or exchange.tensor != target.operand.tensor:
+            return 0.0
+        local = self.op_pricer.local_bytes(op, target.operand, target.table.table)
+        return self.redistribution.exchange_s(exchange, target.table.table, local)
 
     def _transfers(self, source: EdgeEnd, target: EdgeEnd) -> Iterator[Transfer]:
         """Yield the tensor forward; where it has a gradient, that back, and the tensor gathered again."""

@@ -63,6 +63,9 @@ class Assumptions:
         replicating: What all-reducing gradients takes beside the collective, likewise.
         moving: What changing the layout of an activation takes beside the collective, likewise.
         shared_update_s: What updating one parameter takes more where ranks have parts of it [s].
+        imbalance: Tokens of the rank whose experts get most of them, over the mean of the ranks: 1.25, the capacity
+            at which under 1 % of tokens find their expert full (Fedus et al. 2022, Switch Transformers, section 2.2).
+            All are computed: no token is dropped.
     """
 
     optimizer: Optimizer = field(default_factory=Optimizer)
@@ -76,6 +79,7 @@ class Assumptions:
     replicating: AlphaBeta = FREE
     moving: AlphaBeta = FREE
     shared_update_s: float = 0.0
+    imbalance: float = 1.25
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,11 @@ class Degrees:
     Attributes:
         nodes: Machines.
         processes: One for each device.
-        data: Ranks, or groups of them, that have samples of their own.
+        data: Ranks, or groups of them, that have samples of their own; those of an expert axis among them.
         shards: Of these, how many share out one copy of the states; 1 where each has its own.
         tensor: Ranks that share each layer.
         context: Ranks that share each sequence, in all ops.
-        expert: Ranks that share the experts.
+        expert: Ranks that share the experts, which mostly are some of those of `data`.
         pipeline: Stages.
         chunks: Chunks of layers on each stage.
         layers: Repeated blocks.
@@ -77,6 +77,8 @@ class Degrees:
         for word in sizes:
             sizes[word] = prod(size for axis, size in zip(mesh.axes, mesh.shape, strict=True) if axis == word)
         data = sizes["data"] or 1
+        if _splits(plan, "expert", LoopRole.BATCH):
+            data *= sizes["expert"]
         processes = mesh.devices * len(plan.stages)
         chassis = min(plan.cluster.levels[0].size, processes)
         zero = max(plan.zero, default=ZeroLevel.NONE)
@@ -94,7 +96,7 @@ class Degrees:
             pipeline=len(plan.stages),
             chunks=plan.decision.chunks,
             layers=sum(modes.values()),
-            is_sequence_split=_splits_sequence(plan),
+            is_sequence_split=_splits(plan, "tensor", LoopRole.SEQUENCE),
             zero=zero,
             recompute=max(modes, key=lambda mode: modes[mode], default=Recompute.NONE),
             samples=max(1, batch // data // plan.microbatches),
@@ -110,11 +112,11 @@ def _shards(ranks: int, zero: ZeroLevel) -> int:
     return 1 if zero is ZeroLevel.NONE else ranks
 
 
-def _splits_sequence(plan: PlanData) -> bool:
-    """Return whether a tensor axis splits the sequence of some ops."""
+def _splits(plan: PlanData, name: str, role: LoopRole) -> bool:
+    """Return whether an axis of that name splits loops of a role in some ops."""
     for op in plan.graph.ops:
         for axis, loop in zip(plan.mesh.axes, plan.strategies[op.name].split_loops(op), strict=True):
-            if axis == "tensor" and loop is not None and loop.role is LoopRole.SEQUENCE:
+            if axis == name and loop is not None and loop.role is role:
                 return True
     return False
 

@@ -1,8 +1,7 @@
 """Plans of other systems as pins, so that they can be priced and completed here.
 
-`Megatron` takes degrees (see `graph.tensor_parallel`) with ZeRO and recompute, `Degrees` the degrees alone. `MindSpore`
-takes a tuple of splits per input of an op, `((4, 1), (1, 2))`: a split of a tensor dim is a split of the loop it runs
-along, and the mesh is the coarsest one in which every op's splits are products of whole axes.
+`MindSpore` takes a tuple of splits per input of an op, `((4, 1), (1, 2))`: a split of a tensor dim is a split of the
+loop it runs along, and the mesh is the coarsest one in which every op's splits are products of whole axes.
 """
 
 from __future__ import annotations
@@ -16,11 +15,9 @@ from typing import Protocol
 
 from jupyter_autotrain.core.cluster import ClusterSpec
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import Loop, Op, OpGraph
-from jupyter_autotrain.parallel.graph.tensor_parallel import tensor_loops
 from jupyter_autotrain.parallel.search import Pins
-from jupyter_autotrain.parallel.search.request.request import batch_size, mesh_shapes
+from jupyter_autotrain.parallel.search.request.request import mesh_shapes
 
 MOST_AXES = 4
 
@@ -31,98 +28,6 @@ class PlanImporter(Protocol):
     def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
         """Return what it decides, for a model as traced and as searched (`fused`)."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Megatron:
-    """Degrees as Megatron-LM and systems derived from it name them.
-
-    Attributes:
-        tensor: Devices that split each layer.
-        pipeline: Stages.
-        data: Replicas; defaults to devices / (tensor * pipeline).
-        sequence_parallel: Split the sequence where layers are not split.
-        zero: What replicas share out; 1 is the distributed optimizer.
-        recompute: none, selective or full.
-        microbatches: Parts of the batch.
-        interleaved: Several chunks of layers per stage.
-    """
-
-    tensor: int = 1
-    pipeline: int = 1
-    data: int | None = None
-    sequence_parallel: bool = False
-    zero: int = 0
-    recompute: str = "none"
-    microbatches: int | None = None
-    interleaved: bool = False
-
-    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:  # noqa: ARG002 - see `Imported`
-        """Degrees as pins.
-
-        Raises:
-            PlanError: When they do not multiply to the cluster, or do not divide the batch.
-        """
-        data = self._replicas(fused, cluster)
-        sizes = (data, self.tensor)
-        axes = [axis for axis, size in enumerate(sizes) if size > 1]
-        splits = tensor_loops(fused, sequence_parallel=self.sequence_parallel)
-        wanted = {}
-        for op in fused.ops:
-            wanted[op.name] = tuple(map(splits[op.id].__getitem__, axes))
-        schedule = Schedule.INTERLEAVED if self.interleaved else Schedule.ONE_F_ONE_B
-        return Pins(
-            mesh=tuple(sizes[axis] for axis in axes) or None,
-            ops=as_patterns(wanted) if axes else {},
-            stages=self.pipeline,
-            microbatches=self.microbatches,
-            schedule=schedule if self.pipeline > 1 else None,
-            zero=ZeroLevel(self.zero),
-            recompute=Recompute(self.recompute),
-        )
-
-    def _replicas(self, graph: OpGraph, cluster: ClusterSpec) -> int:
-        inner = self.tensor * self.pipeline
-        data = self.data or max(1, cluster.devices // inner)
-        if inner * data != cluster.devices:
-            raise PlanError(
-                f"Tensor {self.tensor} x pipeline {self.pipeline} x data {data} is {inner * data} devices.",
-                f"The cluster {cluster} has {cluster.devices}.",
-                "Change a degree, or leave `data` out: it then takes what is left.",
-            )
-        parts = self.microbatches or 1
-        if batch_size(graph) % (data * parts):
-            raise PlanError(
-                f"The batch of {batch_size(graph)} is not divided by data {data} x {parts} microbatches.",
-                "Every replica gets the same number of samples in every microbatch.",
-                "Change the batch of the example inputs, the degree, or the microbatches.",
-            )
-        return data
-
-
-@dataclass(frozen=True, slots=True)
-class Degrees:
-    """The degrees of a mesh alone; levels of ZeRO, recompute, microbatches and the schedule are searched.
-
-    Attributes:
-        data: Parts of the batch.
-        tensor: Devices that split each layer.
-        pipeline: Stages.
-    """
-
-    data: int = 1
-    tensor: int = 1
-    pipeline: int = 1
-
-    def pins(self, traced: OpGraph, fused: OpGraph, cluster: ClusterSpec) -> Pins:
-        """Degrees as pins.
-
-        Raises:
-            PlanError: When they do not multiply to the cluster, or do not divide the batch.
-        """
-        found = Megatron(self.tensor, self.pipeline, self.data).pins(traced, fused, cluster)
-        of_stages = self.pipeline > 1 and self.tensor == 1  # of these, only a data axis beside stages runs
-        return Pins(found.mesh, {} if of_stages else found.ops, found.stages)
 
 
 @dataclass(frozen=True, slots=True)

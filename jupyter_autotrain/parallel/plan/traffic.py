@@ -1,9 +1,10 @@
 """Collectives that a plan runs, by axis, and the bytes that each rank sends for them.
 
-Bytes on the wire per device for a tensor of n bytes over p devices (ring forms): all-gather and reduce-scatter
-(p-1)/p n, all-reduce twice that, all-to-all (p-1)/p of what the device holds (Thakur et al. 2005). Layouts change in
-the cost model's order: what shrinks the tensor first, gathers last. Weights that have replicas on several axes are
-synchronised level by level: inner axes carry all bytes, outer ones what an inner group leaves to a device.
+Bytes on the wire per device for a tensor of n bytes over p devices (ring forms): all-gather and reduce-scatter (p-1)/p
+n, all-reduce twice that, all-to-all (p-1)/p of what the device holds (Thakur et al. 2005). Tokens of a mixture go to
+their experts and back as one row for each, here evenly routed. Layouts change in the cost model's order: what shrinks
+the tensor first, gathers last. Weights that have replicas on several axes are synchronised level by level: inner axes
+carry all bytes, outer ones what an inner group leaves to a device.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
+from jupyter_autotrain.parallel.cost.exchange import DIRECTIONS, Exchange
 from jupyter_autotrain.parallel.cost.layout import Partial, Placement, Placements, Replicate, Shard
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, Op, Operand, OpGraph
@@ -69,11 +71,29 @@ def edge_collectives(costs: DecisionCosts, edge: FoldedEdge) -> tuple[list[Colle
     made = costs.output_placements(maker, out)
     wanted = costs.input_placements(reader, edge.operand)
     forward = collectives(made, wanted, size, shape)
+    tokens = _exchanges(costs, reader, edge.operand)
+    forward += tokens
     if edge.operand.tensor not in costs.analysis.differentiable:
         return forward, []
     reduced = tuple(Replicate() if isinstance(one, Partial) else one for one in made)
     again = collectives(reduced, wanted, size, shape)
-    return forward, again + collectives(costs.input_gradient_placements(reader, edge.operand), reduced, size, shape)
+    gradient = collectives(costs.input_gradient_placements(reader, edge.operand), reduced, size, shape)
+    return forward, [*again, *gradient, *tokens]
+
+
+def _exchanges(costs: DecisionCosts, reader: Op, operand: Operand) -> list[Collective]:
+    """Return what one pass of a mixture's tokens sends: rows to experts on other ranks, and what these make."""
+    exchange = Exchange.of(costs.graph, reader)
+    if exchange is None or exchange.tensor != operand.tensor:
+        return []
+    shape = costs.decision.mesh.shape
+    held = costs.models[0].tensor_bytes(operand.tensor) / _parts(costs.input_placements(reader, operand), shape)
+    loops = costs.op_decision(reader).loops
+    found = []
+    for axis, (loop, size) in enumerate(zip(loops, shape, strict=True)):
+        if loop == exchange.experts:
+            found.append(Collective(axis, "all-to-all", DIRECTIONS * exchange.rows * held * (size - 1) / size))
+    return found
 
 
 def state_collectives(costs: DecisionCosts, op: Op) -> Iterator[Collective]:

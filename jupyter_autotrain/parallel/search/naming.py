@@ -19,14 +19,16 @@ from jupyter_autotrain.parallel.search.request.request import batch_size
 from jupyter_autotrain.parallel.search.stage.outcome import Outcome, Stage
 
 DATA: Final = "data"
-INNER_WORDS: Final = ("tensor", "expert", "context")
+EXPERT: Final = "expert"
+REPLICA: Final = "replica"
+INNER_WORDS: Final = ("tensor", EXPERT, "context")
 AXIS_WORDS: Final[Mapping[LoopRole, str]] = MappingProxyType(
     {
         LoopRole.BATCH: DATA,
         LoopRole.SEQUENCE: "context",
         LoopRole.FEATURE: "tensor",
         LoopRole.HEAD: "tensor",
-        LoopRole.EXPERT: "expert",
+        LoopRole.EXPERT: EXPERT,
         LoopRole.SPATIAL: "context",
         LoopRole.OTHER: "tensor",
     }
@@ -42,16 +44,24 @@ LEVEL_WORDS: Final = MappingProxyType(
 
 
 def named_mesh(model: CostModel, stage: Stage) -> MeshSpec:
-    """Name each axis by the role that it splits most work along; axes of one name are tiers of one."""
+    """Name each axis by the role that it splits most work along; axes of one name are tiers of one.
+
+    One that splits experts and else samples is named for the experts, however little of the work is theirs.
+    """
     weights: list[dict[str, float]] = [defaultdict(float) for _ in model.mesh.axes]
     alike = Counter((model.block_representative(op_id), choice.strategy) for op_id, choice in stage.choices.items())
     for (op_id, row), times in alike.items():
         op = model.graph.ops[op_id]
         for axis, loop in enumerate(model.split_loops(op_id, row)):
-            word = "replica" if loop is None else AXIS_WORDS[op.loops[loop].role]
+            word = REPLICA if loop is None else AXIS_WORDS[op.loops[loop].role]
             weights[axis][word] += times * (1 + op.flops_forward)
-    names = [max(found, key=lambda word: found[word], default="replica") for found in weights]
-    return replace(model.mesh, axes=tuple(names))
+    return replace(model.mesh, axes=tuple(map(_axis_name, weights)))
+
+
+def _axis_name(weights: Mapping[str, float]) -> str:
+    if EXPERT in weights and weights.keys() <= {EXPERT, DATA, REPLICA}:
+        return EXPERT
+    return max(weights, key=lambda word: weights[word], default=REPLICA)
 
 
 def plan_name(outcome: Outcome) -> str:
@@ -126,7 +136,7 @@ def _details(outcome: Outcome, mesh: MeshSpec) -> Iterator[str]:
     candidate = outcome.candidate
     graph = outcome.models[0].graph
     if not graph.unsplittable_reason:
-        ranks = prod(axis_sizes(mesh).get(word, 1) for word in (DATA, "expert"))
+        ranks = prod(axis_sizes(mesh).get(word, 1) for word in (DATA, EXPERT))
         samples = batch_size(graph) / ranks / candidate.microbatches
         times = f"{TIMES}{candidate.microbatches}" if candidate.microbatches > 1 else ""
         yield f"microbatch {samples:.3g}{times}"
@@ -166,7 +176,7 @@ _MEANT: Final[Mapping[str, set[LoopRole | None]]] = MappingProxyType(
         DATA: {LoopRole.BATCH},
         "tensor": {LoopRole.FEATURE, LoopRole.HEAD, LoopRole.OTHER, LoopRole.SEQUENCE, None},
         "context": {LoopRole.SEQUENCE, LoopRole.HEAD, LoopRole.SPATIAL, None},
-        "expert": {LoopRole.EXPERT, LoopRole.BATCH},
+        EXPERT: {LoopRole.EXPERT, LoopRole.BATCH},
     }
 )
 

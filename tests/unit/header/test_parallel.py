@@ -14,7 +14,7 @@ def test_degrees_have_short_and_long_names():
     assert (
         parsed("parallel: {mesh: {dp: 2, tp: 4}}").parallel == parsed("parallel: {mesh: {data: 2, tensor: 4}}").parallel
     )
-    assert parsed("parallel: {mesh: {pp: 2}}").parallel.mesh.devices == 2
+    assert parsed("parallel: {mesh: {pp: 2, ep: 2}}").parallel.mesh.devices == 4
 
 
 def test_workers_are_spread_over_nodes():

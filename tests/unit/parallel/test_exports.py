@@ -64,7 +64,7 @@ def values_of(text, name):
 
 def test_degrees_multiply_to_the_devices_and_samples_to_the_batch(plan):
     d = Degrees.of(plan)
-    assert d.data * d.tensor * d.context * d.expert * d.pipeline == d.processes == d.nodes * d.per_node
+    assert d.data * d.tensor * d.context * d.pipeline == d.processes == d.nodes * d.per_node
     assert d.samples * d.microbatches * d.data == d.batch == 16
     assert d.replicas * d.shards == d.data
     assert d.half == "bfloat16"

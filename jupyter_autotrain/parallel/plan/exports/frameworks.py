@@ -59,6 +59,8 @@ def torchtitan_lacks(d: Degrees) -> Missing:
         yield f"ZeRO-{d.zero:d}: weights are sharded too, and stay gathered between forward and backward pass"
     if d.recompute is Recompute.SELECTIVE:
         yield "recompute of attention alone: its selective mode keeps every second product as well"
+    if d.shards * d.context % d.expert:
+        yield f"expert {d.expert} beside whole copies of other weights: it lies within the ranks that share these out"
     if d.tensor > 1 and not d.is_sequence_split:
         yield "tensor parallelism without splitting the sequence: torchtitan's plans split it between layers"
 
