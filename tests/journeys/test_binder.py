@@ -1,4 +1,4 @@
-"""Tests of Binder's start: one finished experiment is there, and JupyterLab is started in any case."""
+"""Tests of Binder's start: one finished experiment and an open sidebar are there; JupyterLab is started in any case."""
 
 import os
 import subprocess
@@ -29,12 +29,19 @@ def home(tmp_path):
 
 def start(home, **environ):
     found = {**os.environ, "JUPYTER_AUTOTRAIN_HOME": str(home.root), "OMP_NUM_THREADS": "1", **environ}
+    found["JUPYTER_CONFIG_DIR"] = str(home.root.parent / "config")
     found["PATH"] = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     argv = [ROOT / "binder" / "start", "echo", "JupyterLab", "--begins"]
     return subprocess.run(argv, cwd=ROOT, env=found, capture_output=True, text=True, timeout=280, check=False)
 
 
-def test_a_start_leaves_one_finished_experiment_and_another_start_adds_none(home):
+@pytest.fixture
+def layouts(home):
+    """Return the folder where JupyterLab keeps layouts."""
+    return home.root.parent / "config" / "lab" / "workspaces"
+
+
+def test_a_start_leaves_one_finished_experiment_and_an_open_sidebar_and_another_start_adds_none(home, layouts):
     pytest.importorskip("sklearn", reason="the demonstration trains a model of scikit-learn: pip install -e '.[demo]'")
     for _ in range(2):
         done = start(home)
@@ -43,9 +50,14 @@ def test_a_start_leaves_one_finished_experiment_and_another_start_adds_none(home
         with Store.open(home) as store:
             [experiment] = [store.experiment(found) for found in store.ids()]
         assert (experiment.spec.name, experiment.state.name) == ("digits-demo", "SUCCEEDED")
+        [layout] = layouts.iterdir()
+        assert '"current": "autotrain-experiments"' in layout.read_text()
+        layout.write_text(layout.read_text() + "\n")  # as a user's own, it stays
+    assert layout.read_text().endswith("\n\n")
 
 
-def test_a_demonstration_that_cannot_be_trained_does_not_keep_jupyterlab_from_starting(home):
+def test_a_demonstration_that_cannot_be_trained_does_not_keep_jupyterlab_from_starting(home, layouts):
+    layouts.mkdir(parents=True)
     done = start(home, JUPYTER_AUTOTRAIN_HOME="/dev/null/nothing")
     assert done.returncode == 0
     assert done.stdout.endswith("JupyterLab --begins\n")
