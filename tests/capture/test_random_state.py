@@ -72,7 +72,7 @@ def test_that_several_trials_draw_alike_is_a_note_and_no_difference(notebook):
     captured = notebook("import random").capture("print(random.random())", trials=4)
     assert captured.differences == ()
     assert captured.notes == (
-        "All 4 trials start from the present state of the random numbers of random, alike; "
+        "All 4 trials start from the present state of the random generators (random), alike; "
         "`seed: 1` gives each its own.",
     )
     assert notebook("import random").capture("print(1)", trials=4).notes == ()
@@ -89,7 +89,7 @@ def test_the_seed_of_the_header_goes_before_and_that_is_told(notebook):
     assert told(book, "print(random.random())", seed=7) == [
         (
             DifferenceKind.NOT_CARRIED,
-            "the random numbers of random: trial 1 starts from `seed: 7` of the header, not from their present state",
+            "the random generators (random): trial 1 starts from `seed: 7` of the header, not from their present state",
             "",
         )
     ]

@@ -88,7 +88,7 @@ def test_without_a_seed_trials_attempts_and_exports_draw_the_numbers_that_the_no
     code = "report(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1))\n"
     code += "if not checkpoint.load():\n    checkpoint.save(1)\n    raise RuntimeError('only the first attempt fails')"
     _, shown = notebook.run(f"%%autotrain continued --wait\ntrials: 2\nretries: 1\n---\n{code}")
-    assert "All 2 trials start from the present state of the random numbers of random, numpy, torch, alike" in shown
+    assert "All 2 trials start from the present state of the random generators (random, numpy, torch), alike" in shown
     rows = notebook.value("_").metrics()
     notebook.run("%autotrain export continued -o alone.py")
     notebook.run("here = dict(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1).item())")

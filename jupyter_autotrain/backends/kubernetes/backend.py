@@ -44,7 +44,7 @@ from jupyter_autotrain.core.capabilities import Capabilities, PollInterval
 from jupyter_autotrain.core.inventory import Inventory
 from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, TrialSpec
-from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError
+from jupyter_autotrain.errors import AutotrainError, BackendUnavailableError, MissingExtraError
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -106,7 +106,8 @@ class KubernetesBackend(TrialDirectories):
             return Probe(True, f"Kubernetes {version.get('gitVersion')} answers, namespace {self._session.namespace}.")
         except AutotrainError as error:
             is_lasting = not isinstance(error, BackendUnavailableError)
-            return Probe(False, error.found.splitlines()[0], is_lasting=is_lasting)
+            remedy = f" {error.action}" if isinstance(error, MissingExtraError) else ""
+            return Probe(False, error.found.splitlines()[0] + remedy, is_lasting=is_lasting)
 
     def discover(self) -> Inventory:
         """Return the nodes of the cluster, where they may be listed."""

@@ -63,16 +63,16 @@ def restore(slice_: Slice, uses: UsedLibraries) -> None:
     seed = slice_.options.seed
     trials = slice_.options.trials
     found = [(name, read) for name, read in _GENERATORS if sys.modules.get(name) and uses.reaches(top(name))]
-    numbers = f"the random numbers of {', '.join(top(name) for name, _ in found)}"
+    sources = f"the random generators ({', '.join(top(name) for name, _ in found)})"
     if seed is not None:
         slice_.take(Item("random generators", "state", f"{SEED}()", position=LATEST))
-        text = f"{numbers}: {_seeded(seed, trials)}, not from their present state"
+        text = f"{sources}: {_seeded(seed, trials)}, not from their present state"
         slice_.differences += [not_carried(text)] if found else []
         return
     lines = [_line(slice_, name, read, is_needed=top(name) in {"random", *uses.direct}) for name, read in found]
     if lines:
         slice_.take(Item("random generators", "state", "\n".join(lines), position=LATEST))
-        alike = f"All {trials} trials start from the present state of {numbers}, alike; `seed: 1` gives each its own."
+        alike = f"All {trials} trials start from the present state of {sources}, alike; `seed: 1` gives each its own."
         slice_.notes += [alike] if trials > 1 else []
 
 

@@ -194,7 +194,7 @@ class RenewedAccess:
             try:
                 import aiohttp  # noqa: F401, PLC0415 - asked for before anything else needs it
             except ImportError as error:
-                raise MissingExtraError("aiohttp", "kubernetes", "Trials on Kubernetes") from error
+                raise MissingExtraError("aiohttp", "kubernetes", "Kubernetes") from error
             self.loaded = await asyncio.get_running_loop().run_in_executor(None, self._load)
 
     def end(self) -> None:
