@@ -17,8 +17,10 @@ from jupyter_autotrain.backends.kubernetes.workloads.training_operator import (
     PADDLEJOB,
     PYTORCHJOB,
     TFJOB,
+    MPIJobWorkload,
     PyTorchJobWorkload,
     paddlejob,
+    served_mpijob,
     tfjob,
 )
 from jupyter_autotrain.backends.kubernetes.workloads.training_runtimes import Runtime, layout_of
@@ -163,10 +165,6 @@ def _assumed_trainjob(options: JsonObject) -> Workload:
     return TrainJobWorkload(Runtime(str(name))) if name else TrainJobWorkload()
 
 
-def _mpijob(served: ServedCluster, options: JsonObject, needs: TrialNeeds) -> Workload:  # noqa: ARG001 - as the others
-    return training_operator.served_mpijob(served)
-
-
 def _same(make: Callable[[], Workload], object_type: ObjectType) -> _Candidate:
     """Return a kind that is the same on every server."""
     return _Candidate(object_type, lambda *_: make(), lambda _: make())
@@ -175,7 +173,7 @@ def _same(make: Callable[[], Workload], object_type: ObjectType) -> _Candidate:
 _ALL = (
     _Candidate(TRAINJOB, _trainjob, _assumed_trainjob),
     _same(PyTorchJobWorkload, PYTORCHJOB),
-    _Candidate(training_operator.MPIJOB, _mpijob, lambda _: training_operator.MPIJobWorkload()),
+    _Candidate(training_operator.MPIJOB, lambda served, *_: served_mpijob(served), lambda _: MPIJobWorkload()),
     _same(training_operator.mpijob_v1, training_operator.MPIJOB_V1),
     _same(tfjob, TFJOB),
     _same(paddlejob, PADDLEJOB),

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 
 from jupyter_autotrain.backends.kubernetes.options.kubernetes_options import OperatorOptions
-from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
+from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName, from_true
 from jupyter_autotrain.header.sections.section import Section
 from jupyter_autotrain.header.types import Few, Size, Truth, Workers
 
@@ -21,12 +21,7 @@ class CheckpointOptions(Section):
     size: Size = Field(default=1 << 30, description="Its size.", examples=["10GB"])
 
 
-def _given(value: object) -> object:
-    """Take `true` for a volume without settings."""
-    return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
-
-
-_Checkpoint = Annotated[CheckpointOptions, BeforeValidator(_given, json_schema_input_type=bool | CheckpointOptions)]
+_Checkpoint = Annotated[CheckpointOptions, BeforeValidator(from_true, json_schema_input_type=bool | CheckpointOptions)]
 
 
 class AdaptdlOptions(OperatorOptions):

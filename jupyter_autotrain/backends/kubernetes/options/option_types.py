@@ -30,6 +30,11 @@ def _object_name(value: object) -> str:
     return text
 
 
+def from_true(value: object) -> object:
+    """Take `true` for a mapping without settings."""
+    return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
+
+
 def _one_or_more(value: object) -> object:
     """Take one for a list of one."""
     return list(value) if isinstance(value, list | tuple) else [value]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName
+from jupyter_autotrain.backends.kubernetes.options.option_types import ObjectName, from_true
 from jupyter_autotrain.header.document import UnfitError
 from jupyter_autotrain.header.quantities import OneOf
 from jupyter_autotrain.header.sections.section import Section
@@ -35,11 +35,6 @@ def _export(value: object) -> object:
     if not colon:
         raise UnfitError("expected an export such as nfs.example.com:/exports/team")
     return {"server": server, "path": path}
-
-
-def _given(value: object) -> object:
-    """Take `true` for a mapping without settings."""
-    return {} if value is True or (isinstance(value, str) and value.lower() == "true") else value
 
 
 def _of_url(value: object) -> object:
@@ -111,7 +106,7 @@ class HttpOptions(Section):
 
 
 _Nfs = Annotated[NfsOptions, BeforeValidator(_export, json_schema_input_type=str | NfsOptions)]
-_EmptyDir = Annotated[EmptyDirOptions, BeforeValidator(_given, json_schema_input_type=bool | EmptyDirOptions)]
+_EmptyDir = Annotated[EmptyDirOptions, BeforeValidator(from_true, json_schema_input_type=bool | EmptyDirOptions)]
 
 
 _Http = Annotated[HttpOptions, BeforeValidator(_of_url, json_schema_input_type=str | HttpOptions)]
