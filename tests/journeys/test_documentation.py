@@ -1,4 +1,4 @@
-"""The cells, commands and settings of the site and the README are read; those that need no other place are run."""
+"""Cells, commands and settings of the site, the README and the notebooks are read; what needs no other place is run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
+from jsonschema.protocols import Validator
 from ruamel.yaml import YAML
 
 from jupyter_autotrain import backends, header
@@ -25,13 +26,21 @@ from jupyter_autotrain.verbs.grammar import grammar
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+NOTEBOOKS = sorted((ROOT / "example_notebooks").glob("*.ipynb"))
 GENERATED = runpy.run_path(str(ROOT / ".ci" / "reference_pages.py"))["PAGES"]
-RUN = ("start/first-cell",)
+RUN = ("guides/results",)
 RUN_LONG = (
+    "start/first-cell",  # by default the notebook 01_quickstart goes the same way
     *("start/what-happens", "places/local", "moving/nni", "moving/ray-tune", "moving/submitit", "moving/accelerate"),
-    *("guides/search", "guides/data", "guides/capture", "guides/checkpoints", "guides/results", "guides/multi-node"),
+    *("guides/search", "guides/data", "guides/capture", "guides/checkpoints", "guides/multi-node"),
     *("guides/planning", "guides/running-a-split", "guides/sessions", "guides/federated", "guides/scripts"),
 )
+SERVICES = """\
+pai: {type: openpai, address: "https://pai.org", user: ada, image: py, storage: {local_path: /mnt, mount_path: /mnt}}
+azure: {type: aml, subscription: one, resource_group: group, workspace: vision, compute: gpus, image: python}
+dlts: {type: dlts, address: "https://dlts.org", team: team, image: py, storage: {local_path: /mnt, mount_path: /mnt}}
+dlc: {type: dlc, region: cn-hangzhou, workspace: "1", image: py, storage: {local_path: /mnt, mount_path: /mnt}}
+"""
 NNI_FILE = """\
 experimentName: imported
 searchSpace: {lr: {_type: choice, _value: [0.1, 0.2]}}
@@ -49,13 +58,21 @@ def blocks(path: Path, *languages: str) -> list[str]:
     return [textwrap.dedent(text) for _, language, text in found if language in languages and "--8<--" not in text]
 
 
+def cells(path: Path) -> list[str]:
+    """Return the cells of a page or a notebook but those that are to fail."""
+    if path.suffix != ".ipynb":
+        return blocks(path, "python")
+    found = [cell for cell in json.loads(path.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    return ["".join(cell["source"]) for cell in found if "raises-exception" not in cell["metadata"].get("tags", ())]
+
+
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
 def commands(path: Path) -> list[list[str]]:
     """Return the verbs that a page calls, in notebooks and in shells, by their words."""
-    text = "\n".join(blocks(path, "python", "shell"))
+    text = "\n".join([*cells(path), *blocks(path, "shell")])
     lines = re.findall(r"^(?:%autotrain|jupyter autotrain) (.*)$", text, re.MULTILINE)
     return [shlex.split(line) for line in lines]
 
@@ -66,17 +83,18 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> header.HeaderContext:
     config = tmp_path_factory.mktemp("config")
     profiles = "lab: {type: ssh, hosts: [gpu1]}\ncluster: {type: slurm}\npods: {type: kubernetes}\n"
     profiles += "hospital-a: {type: ssh, hosts: [a]}\nhospital-b: {type: ssh, hosts: [b]}\n"
+    (config / "pool").mkdir()
     (config / "numbers.txt").write_text("1\n")
-    (config / "backends.yaml").write_text(profiles)
+    (config / "backends.yaml").write_text(profiles + SERVICES)
     environ = {"JUPYTER_CONFIG_DIR": str(config)}
     return header.HeaderContext(config, environ, backends.type_names(), backends.header_schema())
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name_of)
-def test_the_cells_of_a_page_have_headers_without_faults_and_are_python(
+@pytest.mark.parametrize("path", [*PAGES, *NOTEBOOKS], ids=name_of)
+def test_the_cells_of_a_page_or_notebook_have_headers_without_faults_and_are_python(
     path: Path, context: header.HeaderContext
 ) -> None:
-    for block in blocks(path, "python"):
+    for block in cells(path):
         if not block.startswith("%%autotrain"):
             ast.parse(TransformerManager().transform_cell(block))
         elif "--session" not in block.partition("\n")[0]:
@@ -85,8 +103,8 @@ def test_the_cells_of_a_page_have_headers_without_faults_and_are_python(
             ast.parse(parsed.code)
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if commands(path)], ids=name_of)
-def test_the_commands_of_a_page_are_in_the_grammar(path: Path) -> None:
+@pytest.mark.parametrize("path", [path for path in [*PAGES, *NOTEBOOKS] if commands(path)], ids=name_of)
+def test_the_commands_of_a_page_or_notebook_are_in_the_grammar(path: Path) -> None:
     verbs = grammar()
     for name, *words in commands(path):
         try:
@@ -95,14 +113,22 @@ def test_the_commands_of_a_page_are_in_the_grammar(path: Path) -> None:
             pytest.fail(f"{name} {words}: {error}")
 
 
+@pytest.fixture(scope="module")
+def profiles() -> Validator:
+    """Return what checks profiles of all types."""
+    schema = {"$defs": {}, **profiles_schema(tuple(backends.options_models().items()))}
+    checked = jsonschema.validators.validator_for(schema)
+    checked.check_schema(schema)
+    return checked(schema)
+
+
 @pytest.mark.parametrize("path", [path for path in PAGES if blocks(path, "yaml", "toml")], ids=name_of)
-def test_the_settings_of_a_page_are_valid(path: Path, context: header.HeaderContext) -> None:
+def test_the_settings_of_a_page_are_valid(path: Path, context: header.HeaderContext, profiles: Validator) -> None:
     for text in blocks(path, "toml"):
         assert tomllib.loads(text)
     for text in blocks(path, "yaml"):
         settings = YAML(typ="safe").load(text)
-        known = {"$defs": {}, **profiles_schema(tuple(backends.options_models().items()))}
-        jsonschema.validate(settings.pop("backends", {}), known)
+        profiles.validate(settings.pop("backends", {}))
         header.parse_cell("", f"{json.dumps(settings)}\n---\n", context)
 
 
