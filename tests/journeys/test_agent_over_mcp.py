@@ -111,13 +111,21 @@ class KnowsTasks(ClientExtension):
                 await asyncio.sleep(0.5)
 
 
-def test_an_agent_submits_a_cell_within_its_grant_and_reads_what_came_of_it(home, notebook_file):
+def test_an_agent_is_told_why_a_cell_cannot_be_sent_submits_it_within_its_grant_and_reads_what_came_of_it(
+    home, notebook_file
+):
     async def journey():
         grant = ("--allow", "submit", "--trials", "2", "--time", "5m", "--places", "local")
         async with client_of(home, notebook_file.parent, *grant) as client:
             listed = await call(client, "list_cells", notebook="digits.ipynb")
             assert [cell["id"] for cell in listed["cells"]] == ["cell-2", "cell-3"]
             wanted = {"notebook": "digits.ipynb", "cell": "cell-3"}
+            whole = notebook_file.read_text()
+            notebook_file.write_text(whole.replace("scale = 2", "scale = undefined_name"))
+            planned = await call(client, "plan_cell", **wanted, trials=1)
+            found = await answered(client, planned["request"])
+            assert "NameError: name 'undefined_name' is not defined" in found["error"]["data_from_code"]
+            notebook_file.write_text(whole)
             assert "2 left" in await refused(client, "submit_cell", **wanted)
             assert "The grant is for local" in await refused(client, "submit_cell", **wanted, trials=2, place="debug")
             submitted = await call(client, "submit_cell", **wanted, trials=2)
@@ -148,19 +156,5 @@ def test_a_client_that_knows_tasks_gets_the_result_of_the_training_as_that_of_it
             assert "io.modelcontextprotocol/tasks" in client.server_capabilities.extensions
             found = await call(client, "submit_cell", notebook="digits.ipynb", cell="3", name="as-a-task")
             assert (found["experiment"]["name"], found["experiment"]["state"]) == ("as-a-task", "SUCCEEDED")
-
-    asyncio.run(journey())
-
-
-def test_a_cell_that_cannot_be_sent_is_told_as_the_answer_of_its_request(home, notebook_file):
-    text = notebook_file.read_text().replace("scale = 2", "scale = undefined_name")
-    notebook_file.write_text(text)
-
-    async def journey():
-        grant = ("--allow", "submit", "--trials", "2", "--time", "5m", "--places", "local")
-        async with client_of(home, notebook_file.parent, *grant) as client:
-            planned = await call(client, "plan_cell", notebook="digits.ipynb", cell="cell-3", trials=1)
-            found = await answered(client, planned["request"])
-            assert "NameError: name 'undefined_name' is not defined" in found["error"]["data_from_code"]
 
     asyncio.run(journey())

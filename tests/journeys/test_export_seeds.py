@@ -53,21 +53,19 @@ def test_an_exported_trial_with_a_seed_gives_the_same_metrics_alone(seeded, note
     by_trial = {}
     for row in seeded.metrics():
         by_trial.setdefault(row["number"], {}).setdefault(row["step"], {})[row["name"]] = row["value"]
-    alone = {}
-    for number in (1, 2):
-        notebook.run(f"%autotrain export drawn --trial {number} -o alone.py")
-        text = (tmp_path / "alone.py").read_text()
-        assert f"# Seed {10 + number}," in text
-        assert "\nimport jupyter_autotrain" not in text
-        rows, said = run_alone(tmp_path / "alone.py")
-        assert said == ""
-        alone[number] = {row.pop("step"): row for row in rows}
-    assert alone == by_trial
-    assert alone[1][0]["torch"] != alone[2][0]["torch"]
-
-
-def test_a_script_that_cannot_fix_the_order_of_sets_says_so(seeded, notebook, tmp_path):
     notebook.run("%autotrain export drawn --trial 2 -o alone.py")
+    text = (tmp_path / "alone.py").read_text()
+    assert "# Seed 12," in text
+    assert "\nimport jupyter_autotrain" not in text
+    rows, said = run_alone(tmp_path / "alone.py")
+    assert said == ""
+    assert {row.pop("step"): row for row in rows} == by_trial[2]
+    assert by_trial[1][0]["torch"] != by_trial[2][0]["torch"]
+
+
+def test_a_script_that_cannot_fix_the_order_of_sets_says_so(notebook, tmp_path):
+    notebook.run("%%autotrain fixed --wait\nseed: 11\n---\nreport(value=1)")
+    notebook.run("%autotrain export fixed -o alone.py")
     _, said = run_alone(tmp_path / "alone.py", "-I")
     assert said == "The order of sets may differ from the trial's: it ran with PYTHONHASHSEED=11.\n"
 
@@ -80,18 +78,29 @@ def test_without_a_seed_the_order_of_sets_is_the_trials_too(notebook, tmp_path):
     assert [run_alone(tmp_path / "alone.py")[0][0]["place"] for _ in range(3)] == [value] * 3, shown
 
 
-def test_without_a_seed_trials_attempts_and_exports_draw_the_numbers_that_the_notebook_would(notebook, tmp_path):
-    notebook.run("import os, random, numpy as np, torch\nfrom functools import partial")
-    notebook.run(
-        "for seed in (random.seed, np.random.seed, partial(torch.manual_seed)):\n    seed(8)\nnp.random.randn()"
-    )
-    code = "report(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1))\n"
+TORCH = ("random, numpy, torch", "import torch", ", torch=torch.rand(1).item()", ", partial(torch.manual_seed)")
+
+
+@pytest.mark.parametrize(
+    ("told", "imports", "draws", "seeds"),
+    [
+        pytest.param("random, numpy", "", "", "", id="numpy"),
+        pytest.param(*TORCH, id="torch", marks=pytest.mark.long),  # each of six processes imports it
+    ],
+)
+def test_without_a_seed_trials_attempts_and_exports_draw_the_numbers_that_the_notebook_would(
+    notebook, tmp_path, told, imports, draws, seeds
+):
+    notebook.run(f"import os, random, numpy as np\nfrom functools import partial\n{imports}")
+    notebook.run(f"for seed in (random.seed, partial(np.random.seed){seeds}):\n    seed(8)\nnp.random.randn()")
+    drawn = f"dict(python=random.random(), numpy=np.random.rand(){draws})"
+    code = f"report(**{drawn})\n"
     code += "if not checkpoint.load():\n    checkpoint.save(1)\n    raise RuntimeError('only the first attempt fails')"
     _, shown = notebook.run(f"%%autotrain continued --wait\ntrials: 2\nretries: 1\n---\n{code}")
-    assert "All 2 trials start from the present state of the random generators (random, numpy, torch), alike" in shown
+    assert f"All 2 trials start from the present state of the random generators ({told}" in shown
     rows = notebook.value("_").metrics()
     notebook.run("%autotrain export continued -o alone.py")
-    notebook.run("here = dict(python=random.random(), numpy=np.random.rand(), torch=torch.rand(1).item())")
+    notebook.run(f"here = {drawn}")
     here = notebook.value("here")
     found = {}
     for row in rows:

@@ -1,10 +1,33 @@
 """Pipeline stages in a cell: whole batches, the loss on every rank, and the losses of one worker."""
 
+from importlib.util import find_spec
+
 import pytest
 
-pytest.importorskip("torch")
-pytest.importorskip("transformers")
+from tests.journeys.test_rehearsed_cells import STAGES
 
+pytest.importorskip("torch")
+
+OWN_STEPS = """
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train = plan.parallelize(model, optimizer=optimizer)
+for step in range(3):
+    report(step=step, all_ranks=True, loss=train.step(batch).item())
+"""
+OWN_HERE = """
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+alone = []
+for step in range(3):
+    optimizer.zero_grad()
+    loss = model(**batch)
+    loss.backward()
+    optimizer.step()
+    alone.append(loss.item())
+"""
 MODEL = """
 import torch
 from transformers import GPT2Config, GPT2LMHeadModel
@@ -32,17 +55,6 @@ for step in range(resumed or 0, 5):
     report(step=step, all_ranks=True, loss=loss.item())
     train.save_checkpoint(checkpoint.path, step=step + 1)
 """
-HERE = """
-model = network()
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-alone = []
-for one in ids:
-    optimizer.zero_grad()
-    loss = model(input_ids=one, labels=one).loss
-    loss.backward()
-    optimizer.step()
-    alone.append(loss.item())
-"""
 HELD = """
 for number, layer in enumerate(model.transformer.h):
     weight = dict(layer.named_parameters()).get("mlp.c_fc.weight")
@@ -64,6 +76,8 @@ KILLED = FAIL + STEPS.replace("\n    loss = ", f"{AT_STEP_3}    loss = ")
 
 @pytest.fixture
 def with_model(notebook):
+    if find_spec("transformers") is None:
+        pytest.skip("transformers is not installed")
     notebook.run(MODEL)[0].raise_error()
     return notebook
 
@@ -83,10 +97,12 @@ def losses(experiment):
     return [point["value"] for point in experiment.metrics(["loss"])]
 
 
-def test_two_stages_of_a_cell_have_the_losses_of_the_loop_in_the_notebook(with_model):
-    with_model.run(HERE)[0].raise_error()
-    together = losses(sent(with_model, "together", "workers: 2, mesh: {pipeline: 2}"))
-    assert together == pytest.approx(with_model.value("alone"), abs=1e-5)
+def test_two_stages_of_a_cell_have_the_losses_of_the_loop_in_the_notebook(notebook):
+    notebook.run(STAGES)[0].raise_error()
+    notebook.run(OWN_HERE)[0].raise_error()
+    together = losses(sent(notebook, "two-stages", "workers: 2, mesh: {pipeline: 2}", OWN_STEPS))
+    assert len(together) == 3
+    assert together == pytest.approx(notebook.value("alone"), abs=1e-5)
 
 
 @pytest.mark.long
@@ -109,10 +125,11 @@ def test_a_stage_that_is_killed_in_a_step_is_named_and_the_next_attempt_goes_on(
     assert losses(experiment) == pytest.approx(alone, abs=1e-5)
 
 
-def test_a_loop_over_stages_is_refused_before_anything_is_sent_with_the_lines_that_run_them(with_model):
+def test_a_loop_over_stages_is_refused_before_anything_is_sent_with_the_lines_that_run_them(notebook):
+    notebook.run(STAGES)[0].raise_error()
     cell = "loader = plan.apply(net, torch.optim.SGD(net.parameters(), lr=0.1), [batch])[2]\nreport(step=1, a=1)"
     header = "parallel: {workers: 2, mesh: {pp: 2}, model: net, inputs: batch}"
-    text = "\n".join(with_model.fails(f"%%autotrain\n{header}\n---\n{cell}"))
+    text = "\n".join(notebook.fails(f"%%autotrain\n{header}\n---\n{cell}"))
     assert "The plan has 2 pipeline stages" in text
     assert "train = plan.parallelize(model, loss_fn, optimizer=optimizer)" in text
     assert "loss = train.step(batch)" in text

@@ -118,6 +118,9 @@ report(step=1, samples=len(batch), ranks=world_size)
 """
 
 
+AUTO_PARALLEL = "{workers: 2, mode: auto_parallel, model: net, inputs: 'batches[0]'}"
+
+
 def ran(with_model, header):
     """Return the metrics of a cell that trains with `plan`, and what it told before it was sent."""
     result, shown = with_model.run(f"%%autotrain planned\nparallel: {header}\n---\n{TRAIN}")
@@ -136,9 +139,16 @@ def test_a_cell_runs_the_plan_of_its_header_on_as_many_workers(with_model):
     assert "The plan is the cell's `plan`" in shown
 
 
-def test_all_workers_of_the_header_have_a_part_of_a_model_that_one_would_train_as_fast(with_model, home):
-    found, shown = ran(with_model, "{workers: 2, mode: auto_parallel, model: net, inputs: 'batches[0]'}")
+@pytest.mark.long  # by default the one above is run, and the plan of this one is only made
+def test_all_workers_of_the_header_have_a_part_of_a_model_that_one_would_train_as_fast(with_model):
+    found, shown = ran(with_model, AUTO_PARALLEL)
     assert found["ranks"] == 2
+    assert "on 2xCPU" in shown
+
+
+def test_a_header_with_workers_is_planned_for_all_of_them_or_refused(with_model, home):
+    result, shown = with_model.run(f"%%autotrain --dry-run\nparallel: {AUTO_PARALLEL}\n---\n{TRAIN}")
+    result.raise_error()
     assert "on 2xCPU" in shown
     before = len(list(experiments(home=home)))
     header = "{workers: 2, mode: stand_alone, model: net, inputs: 'batches[0]'}"
@@ -148,18 +158,29 @@ def test_all_workers_of_the_header_have_a_part_of_a_model_that_one_would_train_a
     assert len(list(experiments(home=home))) == before
 
 
-def test_a_cell_runs_the_plan_that_the_notebook_has(with_model):
+@pytest.fixture
+def with_plan(with_model):
     setup = "import jupyter_autotrain as at\nplan = at.plan(net, batches[0], cluster='2xCPU', mode='data_parallel')"
     with_model.run(setup)[0].raise_error()
-    found, shown = ran(with_model, "{workers: 2}")
+    return with_model
+
+
+@pytest.mark.long  # by default test_plans_are_measured.py runs a plan of the notebook
+def test_a_cell_runs_the_plan_that_the_notebook_has(with_plan):
+    found, shown = ran(with_plan, "{workers: 2}")
     assert found == {"samples": 8, "ranks": 2}
     assert "The plan is the cell's `plan`" in shown
+
+
+def test_a_header_that_contradicts_the_plan_of_the_notebook_is_refused(with_plan):
+    shown = with_plan.run(f"%%autotrain --dry-run\nparallel: {{workers: 2}}\n---\n{TRAIN}")[1]
+    assert "DDP over 2" in shown
     for header, told in (
         ("{workers: 3}", "The notebook's plan is for 2 devices, and the header has 3 workers."),
         ("{workers: 2, model: net, inputs: 'batches[0]'}", "its header makes one, and the notebook has another"),
         ("{workers: 2, mode: data_parallel}", "No plan without model and inputs"),
     ):
-        assert told in "\n".join(with_model.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
+        assert told in "\n".join(with_plan.fails(f"%%autotrain\nparallel: {header}\n---\n{TRAIN}"))
 
 
 def test_a_number_of_workers_alone_needs_a_plan_in_the_notebook(with_model):

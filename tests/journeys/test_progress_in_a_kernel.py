@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 
 import nbformat
 import pytest
@@ -13,7 +14,7 @@ AT_ONCE = (
     "import random\n"
     "from jupyter_autotrain.client import waiting as progress\n"
     "progress._SHOW_AFTER_S = progress._UPDATE_EVERY_S = 0.0  # whatever the machine\n"
-    "small, rows = 3, [random.randbytes(4_000_000) for _ in range(8)]"
+    "small, rows = 3, [random.randbytes(2_000_000) for _ in range(8)]"
 )
 INTERRUPTS = (
     "import os, signal\n"
@@ -26,6 +27,20 @@ INTERRUPTS = (
 )
 TRAIN = "%%autotrain large --wait\n---\nrows.append(small)\nprint(len(rows))"
 LEFT = "import jupyter_autotrain as at, pathlib\nprint(len(at.experiments()), [*pathlib.Path({drafts!r}).glob('*')])"
+CELLS = {
+    "at once": AT_ONCE,
+    "before": LEFT,
+    "interrupts": INTERRUPTS,
+    "interrupted": TRAIN,
+    "after": LEFT,
+    "goes on": "progress.Progress.written = written",
+    "sent": TRAIN,
+    "helper": "def helper(x):\n    return x + 1",
+    "tables": "%%autotrain tables --wait\nobjective: maximize acc\n---\nreport(acc=helper(1))",
+    "ls": "%autotrain ls",
+    "why": "%autotrain why",
+    "wait": "%autotrain wait",
+}
 
 
 class Watched(NotebookClient):
@@ -33,25 +48,23 @@ class Watched(NotebookClient):
 
     def process_message(self, message, cell, cell_index):
         if message["msg_type"] in {"display_data", "update_display_data"}:
-            self.shown.append(message["content"]["data"].get("text/plain", ""))
+            self.shown[cell_index].append(message["content"]["data"].get("text/plain", ""))
         return super().process_message(message, cell, cell_index)
 
 
-@pytest.fixture
-def executed(home, tmp_path, monkeypatch):
-    """Execute cells in a new kernel; return the notebook, what was shown meanwhile, and the error."""
-    monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(home.root))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-
-    def execute(*sources):
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
-        client = Watched(notebook, kernel_name="python3", timeout=240, resources={"metadata": {"path": str(tmp_path)}})
-        client.shown = []
-        client.allow_errors = True
-        client.execute(env={**os.environ})
-        return notebook.cells, client.shown
-
-    return execute
+@pytest.fixture(scope="module")
+def executed(home, tmp_path_factory):
+    """Return the cells, executed in one kernel, and what each has shown meanwhile."""
+    folder = tmp_path_factory.mktemp("executed")
+    sources = [source.replace("{drafts!r}", repr(str(home.drafts))) for source in CELLS.values()]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in sources])
+    client = Watched(notebook, kernel_name="python3", timeout=240, resources={"metadata": {"path": str(folder)}})
+    client.shown = defaultdict(list)
+    client.allow_errors = True
+    own = {"JUPYTER_AUTOTRAIN_HOME": str(home.root), "IPYTHONDIR": str(folder / "ipython")}
+    client.execute(env={**os.environ, **own})
+    shown = {name: client.shown[index] for index, name in enumerate(CELLS)}
+    return dict(zip(CELLS, notebook.cells, strict=True)), shown
 
 
 def html_of(cell):
@@ -68,39 +81,32 @@ def text_of(cell):
 
 
 def test_progress_is_shown_and_leaves_nothing_in_the_notebook(executed):
-    cells, shown = executed(AT_ONCE, TRAIN)
-    progress = [text for text in shown if text.startswith(("Capturing", "Writing"))]
+    cells, shown = executed
+    progress = [text for text in shown["sent"] if text.startswith(("Capturing", "Writing"))]
     assert len(progress) > 5
-    assert any("of 32 MB" in text for text in progress)
-    kept = text_of(cells[1])
+    assert any("of 16 MB" in text for text in progress)
+    kept = text_of(cells["sent"])
     assert "Writing" not in kept
     assert "Capturing" not in kept
     assert kept.count("copied: rows:") == 1
-    assert kept.count("Travels: 2 names, 32 MB; 1 difference") == 1
+    assert kept.count("Travels: 2 names, 16 MB; 1 difference") == 1
 
 
-def test_an_interrupt_while_it_is_written_leaves_nothing(executed, home):
-    drafts = str(home.drafts)
-    cells, _ = executed(AT_ONCE, LEFT.format(drafts=drafts), INTERRUPTS, TRAIN, LEFT.format(drafts=drafts))
-    assert text_of(cells[3]).endswith("Nothing was sent.")
-    assert text_of(cells[4]) == text_of(cells[1])
-    assert text_of(cells[4]).endswith(" []\n")
+def test_an_interrupt_while_it_is_written_leaves_nothing(executed):
+    cells, _ = executed
+    assert text_of(cells["interrupted"]).endswith("Nothing was sent.")
+    assert text_of(cells["after"]) == text_of(cells["before"])
+    assert text_of(cells["after"]).endswith(" []\n")
 
 
 def test_a_notebook_shows_tables_as_html_and_what_travels_in_one_line_that_opens(executed):
-    cells, _ = executed(
-        "%load_ext jupyter_autotrain\ndef helper(x):\n    return x + 1",
-        "%%autotrain tables --wait\nobjective: maximize acc\n---\nreport(acc=helper(1))",
-        "%autotrain ls",
-        "%autotrain why",
-        "%autotrain wait",
-    )
-    travels, trials = html_of(cells[1])
+    cells, _ = executed
+    travels, trials = html_of(cells["tables"])
     assert travels.startswith("<details><summary>Travels: 1 name</summary><table>")
     assert "<td>helper</td><td>source</td>" in travels
     assert '<th scope="col">trial</th>' in trials
-    [listed] = html_of(cells[2])
+    [listed] = html_of(cells["ls"])
     assert "<td>tables</td><td>SUCCEEDED</td>" in listed
-    [why] = html_of(cells[3])
+    [why] = html_of(cells["why"])
     assert "tables is SUCCEEDED" in why
-    assert html_of(cells[4]) == [trials]
+    assert html_of(cells["wait"]) == [trials]

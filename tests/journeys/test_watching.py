@@ -21,27 +21,32 @@ HANDLE = f"import jupyter_autotrain as at\nexperiment = at.submit({REPORTS!r}, n
 READS = """
 import time
 before = len(experiment.{read})
-deadline_s = time.monotonic() + 60
+deadline_s = time.monotonic() + 240
 while len(experiment.{read}) == before and time.monotonic() < deadline_s:
     time.sleep(0.1)
 print("more" if len(experiment.{read}) > before else "no more")
 """
 
 
-@pytest.fixture
-def home(tmp_path):
-    home = Home(tmp_path / "home")
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    home = Home(tmp_path_factory.mktemp("watching") / "home")
     yield home
     if pid := manager.status(home).pid:
         psutil.Process(pid).kill()
 
 
-@pytest.fixture
-def kernel(home, tmp_path):
-    kernel = Kernel(home, tmp_path / "watching.ipynb")
+@pytest.fixture(scope="module")
+def only_kernel(home):
+    kernel = Kernel(home, home.root.parent / "watching.ipynb")
     yield kernel
-    kernel.run("%autotrain stop watched")
     kernel.close()
+
+
+@pytest.fixture
+def kernel(only_kernel):
+    yield only_kernel
+    only_kernel.run("%autotrain stop watched")
 
 
 def kill_manager(home):
