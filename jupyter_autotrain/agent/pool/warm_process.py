@@ -76,9 +76,9 @@ class WarmProcess:
         self._events = EventWaiter()
         self._events.add(self._listener.fileno())
         trial_lock.write_owner(self._lock, ProcessIdentity.of(os.getpid()), [])
+        self._loaded_files = LoadedFiles()
         told = {"imports": preloaded.names, "left_out": self._left_out}
         wire.write_atomically("loaded", json.dumps(told).encode(), sync=False)
-        self._loaded_files = LoadedFiles()
 
     def run(self) -> None:
         """Take trials until it is to end."""
