@@ -142,7 +142,7 @@ def test_an_exported_script_gives_the_same_metrics_alone_in_an_empty_folder(note
     empty.mkdir()
     script = Path("alone.py").rename(empty / "alone.py")
     done = subprocess.run(
-        [sys.executable, "-I", script.name], cwd=empty, check=True, capture_output=True, text=True, timeout=60
+        [sys.executable, "-I", script.name], cwd=empty, check=True, capture_output=True, text=True, timeout=240
     )
     assert "49" in done.stdout
 
@@ -265,7 +265,7 @@ def test_the_verbs_in_a_shell_tell_the_same(notebook, home):
             check=True,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
         )
         return done.stdout
 

@@ -71,7 +71,7 @@ def test_what_a_cell_works_with_is_as_it_is_in_the_notebook(notebook, home):
     result, _ = notebook.run(f"%%autotrain halves\n---\n{code}")
     result.raise_error()
     sent = notebook.value("_")
-    assert sent.wait(timeout_s=120)
+    assert sent.wait(timeout_s=240)
     assert sent.logs().splitlines()[0] == "'a\\ud800' {'\\udcff': 1}"
     assert [(row["name"], row["value"]) for row in sent.metrics()] == [("loss", 2.0)]
     assert "a lone surrogate" in "\n".join(sent.warnings())
@@ -87,7 +87,7 @@ def test_a_folder_whose_name_is_no_utf_8_is_no_hindrance(home, tmp_path):
     os.mkdir(folder)  # noqa: PTH102 - bytes
     code = (
         'import jupyter_autotrain as at\nsent = at.submit(\'open("made", "w").close()\\nreport(a=1)\')\n'
-        "assert sent.wait(120)\nprint(sent.state, [name for name in sent.pull('got')])"
+        "assert sent.wait(240)\nprint(sent.state, [name for name in sent.pull('got')])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False,

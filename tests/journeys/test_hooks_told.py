@@ -42,7 +42,7 @@ def deliveries(experiment):
 def kill_manager(home):
     process = psutil.Process(manager.status(home).pid)
     process.kill()
-    psutil.wait_procs([process], timeout=60)
+    psutil.wait_procs([process], timeout=240)
 
 
 def test_an_address_and_a_command_are_told_from_the_profile_and_the_cell(

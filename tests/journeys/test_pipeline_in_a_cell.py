@@ -88,7 +88,7 @@ def sent(notebook, name, parallel, cell=STEPS, more=""):
     )
     notebook.run(f"%%autotrain {name}\n{words}\n---\n{cell}")[0].raise_error()
     experiment = notebook.value("_")
-    assert experiment.wait(timeout_s=200)
+    assert experiment.wait(timeout_s=600)
     assert experiment.state == "SUCCEEDED", experiment.why()
     return experiment
 

@@ -97,7 +97,7 @@ def test_a_cell_with_a_plan_runs_as_it_is_and_the_plan_stays_with_the_experiment
     assert "Planned: " in shown
     assert "the cell itself runs as it is written" in shown
     sent = with_model.value("_")
-    assert sent.wait(timeout_s=120)
+    assert sent.wait(timeout_s=240)
     assert sent.state == "SUCCEEDED"
     again = resubmit(home, sent.record, {})
     for experiment in (sent, again):
@@ -105,7 +105,7 @@ def test_a_cell_with_a_plan_runs_as_it_is_and_the_plan_stays_with_the_experiment
         assert kept["cluster"]["device"] == "H100"
         assert kept["cost"]["step_s"] > 0
         assert "nodes" not in kept
-    assert again.wait(timeout_s=120)
+    assert again.wait(timeout_s=240)
 
 
 TRAIN = """
@@ -126,7 +126,7 @@ def ran(with_model, header):
     result, shown = with_model.run(f"%%autotrain planned\nparallel: {header}\n---\n{TRAIN}")
     result.raise_error()
     sent = with_model.value("_")
-    assert sent.wait(timeout_s=120)
+    assert sent.wait(timeout_s=240)
     assert sent.state == "SUCCEEDED", sent.logs(1)
     return {point["name"]: point["value"] for point in sent.metrics()}, shown
 

@@ -78,7 +78,7 @@ def test_a_session_is_an_experiment_of_its_own_mode_that_ends_well_when_it_is_cl
 def test_an_idle_session_warns_and_then_ends_by_itself(notebook):
     notebook.run("%autotrain session open short --idle 2s")
     experiment = at.attach("short")
-    assert experiment.wait(timeout_s=120)
+    assert experiment.wait(timeout_s=240)
     assert experiment.state == "SUCCEEDED"
     warned, ended = [note.text for note in experiment.store.notes(experiment.id)]
     assert "has been idle" in warned

@@ -33,8 +33,8 @@ def test_the_ranks_of_a_running_trial_are_told_by_where_they_stand_and_it_goes_o
     free = tmp_path / "free"
     notebook.run(WAITING.format(name="standing", stall="null", free=str(free)))
     experiment = at.attach("standing")
-    wait_until(lambda: len([*tmp_path.glob("begun-*")]) == 3, "the ranks", within_s=120)
-    wait_until(lambda: "RUNNING" in str(experiment.trials), "its state", within_s=120)
+    wait_until(lambda: len([*tmp_path.glob("begun-*")]) == 3, "the ranks")
+    wait_until(lambda: "RUNNING" in str(experiment.trials), "its state")
     _, shown = notebook.run("%autotrain stacks standing")
     assert re.match(r"standing: rank 0 is in this cell, line 1\d, rank 1 is in this cell, line \d+\.\n", shown), shown
     assert "in wait_for_data" in shown
@@ -43,7 +43,7 @@ def test_the_ranks_of_a_running_trial_are_told_by_where_they_stand_and_it_goes_o
     assert "rank 2: It did not answer" in shown
     assert "the cell handles SIGURG itself" in shown
     free.touch()
-    assert experiment.wait(timeout_s=120)
+    assert experiment.wait(timeout_s=240)
     assert experiment.state == "SUCCEEDED"
     assert "the handler of the cell" in experiment.logs(rank=2)
     assert "No trial of standing runs now." in "\n".join(notebook.fails("%autotrain stacks standing"))
@@ -54,7 +54,7 @@ def test_a_trial_that_reports_nothing_for_long_tells_where_its_ranks_stand(noteb
     notebook.run(WAITING.format(name="stalled", stall="1s", free=str(free)))
     experiment = at.attach("stalled")
     noted = re.compile(r"Nothing was reported for 1 s: .*rank.*")
-    wait_until(lambda: any(map(noted.search, experiment.warnings())), "the note", within_s=120)
+    wait_until(lambda: any(map(noted.search, experiment.warnings())), "the note")
     free.touch()
-    assert experiment.wait(timeout_s=120)
+    assert experiment.wait(timeout_s=240)
     assert experiment.state == "SUCCEEDED"
