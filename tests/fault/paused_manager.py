@@ -12,7 +12,7 @@ import psutil
 
 from jupyter_autotrain.core.home import Home
 
-_DEADLINE_S = 60.0
+_DEADLINE_S = 240.0
 _BETWEEN_S = 0.02
 
 

@@ -15,7 +15,7 @@ from jupyter_autotrain.core.home import Home
 from tests.fault.local_trials import has_ended
 
 pytestmark = pytest.mark.fault
-DEADLINE_S = 60
+DEADLINE_S = 240
 SECRET = "s3cret-value-of-the-user"
 
 

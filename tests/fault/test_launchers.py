@@ -46,7 +46,7 @@ def mpi_python(kind: str) -> str:
 
 
 @needs_torch
-@pytest.mark.long  # the elastic trial below is started and ends alike
+@pytest.mark.long  # ranks of test_several_workers.py reduce, too, and torchrun starts those below
 def test_torchrun_starts_the_ranks_and_a_cell_that_stays_in_its_group_ends_well(home: Home) -> None:
     running = Running(home, REDUCE, 2, launcher="torchrun")
     end = running.finish()
@@ -88,6 +88,30 @@ def test_of_what_torchrun_says_of_a_rank_that_cannot_tell_its_end_the_cause_is_s
 
 @needs_torch
 def test_an_elastic_trial_survives_the_kill_of_a_rank(home: Home) -> None:
+    code = """
+        import os, signal, time
+        begun = checkpoint.load(0)
+        print("from", begun, flush=True)
+        for step in range(begun, 6):
+            while step == 3 and begun == 0:
+                if rank == 1 and checkpoint.load(0) == 3:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                time.sleep(0.01)
+            report(step=step, loss=1.0)
+            if rank == 0:
+                checkpoint.save(step + 1, step)
+    """
+    running = Running(home, code, 2, launcher="torchrun", elastic=True)
+    end = running.finish()
+    assert (end.state, end.reason) == (TrialState.SUCCEEDED, ""), running.printed(wire.LAUNCHER_LOG, 0)
+    for rank in range(2):
+        assert running.printed(wire.STDOUT, rank) == "from 0\nfrom 3\n"
+        assert '["m",5,' in running.printed(wire.METRICS, rank)
+
+
+@needs_torch
+@pytest.mark.long  # the trial above is killed and goes on alike
+def test_ranks_of_an_elastic_trial_reduce_again_after_the_kill_of_one(home: Home) -> None:
     code = """
         import os, signal, torch
         import torch.distributed as dist
@@ -181,8 +205,11 @@ ENDS = {"fails": "if rank == 1: raise ValueError()", "is killed": "if rank == 1:
         "aborts": "if rank == 1: world.Abort(7)", "is cancelled": ""}  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
-@pytest.mark.parametrize("end", ENDS)
+BY_DEFAULT = [("mpich", "is killed"), ("openmpi", "is killed"), ("openmpi", "is cancelled")]
+LONG = [(kind, end) for kind in ("mpich", "openmpi") for end in ENDS if (kind, end) not in BY_DEFAULT]
+
+
+@pytest.mark.parametrize(("kind", "end"), [*BY_DEFAULT, *(pytest.param(*one, marks=pytest.mark.long) for one in LONG)])
 def test_a_trial_under_mpi_leaves_no_shared_memory_however_it_ends(home: Home, kind: str, end: str) -> None:
     code = f"{SHARES_MEMORY}\n{ENDS[end]}\nwhile True: time.sleep(0.05)"
     running = Running(home, code, 2, launcher="mpi", python=mpi_python(kind))

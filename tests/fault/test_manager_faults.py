@@ -40,7 +40,7 @@ COUNTING = """
 def test_a_manager_killed_at_random_loses_nothing_and_doubles_nothing(served):
     chance = random.Random(7)
     served.submit("e1", COUNTING, trials=6, concurrency=2, objective=Objective("acc"))
-    for _ in range(8):
+    for _ in range(5):
         pause = time.monotonic() + chance.uniform(0.0, 0.5)
         until(lambda pause=pause: time.monotonic() > pause, "the moment to kill")
         served.kill()
@@ -120,7 +120,10 @@ CLIENT = """
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+LONG = [pytest.param(number, marks=pytest.mark.long) for number in (signal.SIGTERM, signal.SIGKILL)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, *LONG])  # a kernel that outlives it is killed, too
 def test_what_happens_to_the_kernel_touches_neither_manager_nor_trials(served, number):
     code = "import time\nfor step in range(100):\n    report(step=step, acc=1)\n    time.sleep(0.02)\n"
     bundle = served.home.bundle("e1")

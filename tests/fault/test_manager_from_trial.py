@@ -15,7 +15,7 @@ from jupyter_autotrain import manager
 from jupyter_autotrain.core.home import Home
 
 pytestmark = pytest.mark.fault
-DEADLINE_S = 90.0
+DEADLINE_S = 240.0
 LIMITS = {"memory": "2GB", "cpus": 1}
 
 INNER = """
@@ -62,7 +62,7 @@ report(sent=1)
     ("end", "resources"),
     [
         pytest.param("", {}, id="ends", marks=pytest.mark.long),
-        pytest.param("raise ValueError('over')", {}, id="fails"),
+        pytest.param("raise ValueError('over')", {}, id="fails", marks=pytest.mark.long),
         pytest.param("time.sleep(600)", {}, id="stopped", marks=pytest.mark.long),
         pytest.param("", LIMITS, id="limited, ends"),
         pytest.param("raise ValueError('over')", LIMITS, id="limited, fails", marks=pytest.mark.long),

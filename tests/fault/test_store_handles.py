@@ -57,7 +57,7 @@ def tell(processes, word):
         assert process.stdout.readline() == f"{word}\n"
 
 
-@pytest.mark.parametrize("notebooks", [1, 3])
+@pytest.mark.parametrize("notebooks", [pytest.param(1, marks=pytest.mark.long), 3])
 def test_all_that_was_acknowledged_is_there_after_a_hundred_comings_and_goings(tmp_path, notebooks):
     home = Home(tmp_path / "home")
     names = [str(number) for number in range(notebooks)]

@@ -22,9 +22,10 @@ from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, NodePlacement, Origin, Placement
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.testing import wait_until
+from jupyter_autotrain.verbs import doctor
 
 pytestmark = pytest.mark.fault
-EXPERIMENTS = 36
+EXPERIMENTS = 18
 STEPS = 20
 OBJECTIVE = Objective("loss")
 METRICS = '["v",1]\n' + "".join(f'["m",{step},0.0,{{"loss":{step}}}]\n' for step in range(STEPS))
@@ -36,12 +37,13 @@ TABLES = ("experiments", "trials", "moves", "annotations", "names")
 def home(tmp_path, monkeypatch):
     home = Home(tmp_path / "home")
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_HOME", str(home.root))
+    monkeypatch.setattr(doctor, "_check_sidebar", lambda environ: iter(()))  # which JupyterLab loads takes seconds
     monkeypatch.setenv("JUPYTER_AUTOTRAIN_IDLE_MIN", "5")
     return home
 
 
 def fill(home, choose):
-    """Dozens of experiments, hundreds of trials, in all states; gives a copy of the store's file at some moment."""
+    """Many experiments, over a hundred trials, in all states; gives a copy of the store's file at some moment."""
     copies = []
     with Store.open(home) as store:
         for number in range(EXPERIMENTS):
@@ -150,7 +152,7 @@ def test_experiments_trials_and_points_come_back_when_the_store_is_lost(filled, 
     assert cli.main(["doctor", "--repair"]) == 0
     told = capsys.readouterr().out
     after = content(home)
-    assert len(before["trials"]) > 300
+    assert len(before["trials"]) > 150
     for table, rows in before.items():
         assert len(rows & after[table]) >= 0.99 * len(rows), (table, sorted(rows - after[table])[:3], told)
         assert len(after[table] - rows) <= 0.01 * len(rows), (table, sorted(after[table] - rows)[:3])
