@@ -1,7 +1,7 @@
 """Some devices may stay idle: one more never makes the best plan slower, and the plan says which are not used."""
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 import pytest
 
@@ -24,6 +24,8 @@ MODELS = {
 }
 FEW = StrategySpace(max_axes=2, microbatches=(1, 2, 4))
 ASKED = SearchRequest(space=FEW, baselines=False)
+BOUNDED = ("6xH100", "2x3xA100", "3xH100+2xA100-40GB")
+BOUNDED_BY_DEFAULT = (("mlp", "6xH100"), ("gpt", "2x3xA100"), ("llama", "3xH100+2xA100-40GB"))
 
 
 def steps(model, clusters, asked=ASKED):
@@ -34,26 +36,26 @@ def never_rises(times):
     return all(more <= less * (1 + 1e-9) for less, more in pairwise(times))
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", long_besides(["llama"], MODELS))
 def test_one_equal_device_more_never_raises_the_step_time(model):
-    assert never_rises(steps(model, [f"{count}xH100" for count in range(1, 11)]))
+    assert never_rises(steps(model, [f"{count}xH100" for count in range(1, 9)]))
 
 
-@pytest.mark.parametrize("memory_gb", [2, 4])
+@pytest.mark.parametrize("memory_gb", long_besides([2], [2, 4]))
 def test_nor_does_it_where_memory_is_short(memory_gb):
     asked = replace(ASKED, limits=SearchLimits(memory_bytes=memory_gb * 1e9))
     assert never_rises(steps("llama", [f"{count}xA100" for count in range(2, 9)], asked))
 
 
-@pytest.mark.parametrize("model", ["llama", "gpt"])
-@pytest.mark.parametrize("first", long_besides([2, 3], [2, 3, 4]))
+@pytest.mark.parametrize("model", long_besides(["gpt"], ["llama", "gpt"]))
+@pytest.mark.parametrize("first", long_besides([3], [2, 3, 4]))
 def test_one_slower_device_more_never_raises_the_step_time(model, first):
     clusters = [f"{first}xH100", *(f"{first}xH100+{count}xA100-40GB" for count in range(1, 4))]
     assert never_rises(steps(model, clusters))
 
 
 def test_one_faster_device_more_never_raises_the_step_time():
-    clusters = ["2xV100-32GB", *(f"{count}xH100+2xV100-32GB" for count in range(1, 5))]
+    clusters = ["2xV100-32GB", *(f"{count}xH100+2xV100-32GB" for count in range(1, 4))]
     assert never_rises(steps("llama", clusters))
 
 
@@ -100,9 +102,9 @@ def test_no_device_stays_idle_where_that_was_asked():
     assert data.decision.mesh.shape == (8,)
 
 
-@pytest.mark.parametrize("cluster", ["6xH100", "2x3xA100", "3xH100+2xA100-40GB"])
-@pytest.mark.parametrize("model", MODELS)
-def test_no_plan_takes_less_than_what_its_devices_can_compute(model, cluster):
+@pytest.mark.parametrize("case", long_besides(BOUNDED_BY_DEFAULT, product(MODELS, BOUNDED)), ids="-".join)
+def test_no_plan_takes_less_than_what_its_devices_can_compute(case):
+    model, cluster = case
     graph = MODELS[model]
     machine = ClusterSpec.parse(cluster)
     run = max(graph.repeated_blocks, key=lambda run: run.count)

@@ -18,6 +18,7 @@ from jupyter_autotrain.parallel.search.outer.search_run import SearchRun
 from jupyter_autotrain.parallel.search.stage.chain import chain_of
 from jupyter_autotrain.parallel.search.stage.stage_problem import StageProblem
 from tests.example_graphs import gpt
+from tests.matrices import long_besides
 
 GRAPH = prepare(gpt(width=256, layers=4, heads=4, sequence=128, batch=8, vocabulary=2000))
 MEMORY = (inf, 0.1e9, 0.05e9)
@@ -30,7 +31,7 @@ def started(memory_bytes, cluster="4xA100"):
     return SearchRun.of(GRAPH, ClusterSpec.parse(cluster), asked, ProgressMonitor(lambda: 0.0))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2, 0.5, 0.8, 1.0])
+@pytest.mark.parametrize("share", long_besides([0.0, 0.5, 1.0], [0.0, 0.2, 0.5, 0.8, 1.0]))
 def test_a_stage_lies_between_its_bound_and_the_optimum_of_the_unfolded_graph(share):
     graph = prepare(gpt(width=64, layers=3, heads=4, sequence=32, batch=8, vocabulary=128))
     chain = chain_of(graph)

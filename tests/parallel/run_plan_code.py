@@ -125,17 +125,30 @@ def apart(model, losses, alone, expected, *, own=False):
     return {"loss": float((losses - expected).abs().max()), "parameter": most, "error": ""}
 
 
+def compare_all(folder):
+    """Return what `found.json` has, from one of the ranks of a process group; the package cannot be imported."""
+    package = sys.modules.get("jupyter_autotrain")
+    sys.modules["jupyter_autotrain"] = None
+    sys.path.insert(0, str(folder))
+    try:
+        names = json.loads((folder / "cases.json").read_text())
+        return {name: compared(name, number) for number, name in enumerate(names)}
+    finally:
+        sys.path.remove(str(folder))
+        sys.modules["jupyter_autotrain"] = package
+
+
+def compared(case, number):
+    try:
+        return compare(case, importlib.import_module(f"plan_code_{number}"))
+    except Exception:  # noqa: BLE001 - the next case is run all the same; ranks fail alike
+        return {"loss": 0.0, "parameter": 0.0, "error": traceback.format_exc(limit=-4)}
+
+
 def main(folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
-    found = {}
-    sys.path.insert(0, str(folder))
-    sys.modules["jupyter_autotrain"] = None  # cannot be imported
-    for number, name in enumerate(json.loads((folder / "cases.json").read_text())):
-        try:
-            found[name] = compare(name, importlib.import_module(f"plan_code_{number}"))
-        except Exception:  # noqa: BLE001 - the next case is run all the same; ranks fail alike
-            found[name] = {"loss": 0.0, "parameter": 0.0, "error": traceback.format_exc(limit=-4)}
+    found = compare_all(folder)
     if dist.get_rank() == 0:
         (folder / "found.json").write_text(json.dumps(found))
     dist.barrier()

@@ -1,6 +1,5 @@
-"""The code of plans under torchrun: two processes train as one alone, or its first lines say why they would not."""
+"""The code of plans: two processes train as one alone, or its first lines say why they would not."""
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -15,8 +14,9 @@ pytest.importorskip("transformers")
 from jupyter_autotrain.parallel import api  # noqa: E402 - after the check for torch
 from jupyter_autotrain.parallel.plan import Megatron  # noqa: E402 - after the check for torch
 from tests.matrices import long_besides  # noqa: E402 - after the check for torch
+from tests.parallel import run_plan_code  # noqa: E402 - after the check for torch
 
-SCRIPT = Path(__file__).with_name("run_plan_code.py")
+SCRIPT = Path(run_plan_code.__file__)
 STATES = {
     "data parallel": {"zero": 0, "recompute": "none"},
     "zero 1": {"zero": 1, "recompute": "none"},
@@ -73,38 +73,35 @@ ON_FOUR += [f"mixtral: {states}" for states in [*EXPERTS][:2]]
 SLOWEST_S = 550  # two processes that import torch and transformers on a machine that others use
 
 
-@pytest.fixture(scope="module")
-def script():
-    spec = importlib.util.spec_from_file_location("run_plan_code", SCRIPT)
-    loaded = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-def planned(script, model, pins, mode="hybrid_parallel", ranks=2):
+def planned(model, pins, mode="hybrid_parallel", ranks=2):
     words = {"mode": mode, "search": "recursive_programming"}
-    return api.plan(script.MODELS[model](), script.batch_of(), f"{ranks}xA100", pins=pins, **words)
+    return api.plan(run_plan_code.MODELS[model](), run_plan_code.batch_of(), f"{ranks}xA100", pins=pins, **words)
 
 
-def planned_case(script, case, ranks=2):
+def planned_case(case, ranks=2):
     model, _, states = case.partition(": ")
     if states in EXPERTS:
         outer = ("batch",) * (ranks > 2)
         ops = {pattern: (*outer, loop) for pattern, loop in MIXTURE.items()}
-        return planned(script, model, {"mesh": (2,) * (1 + len(outer)), "ops": ops, **EXPERTS[states]}, ranks=ranks)
+        return planned(model, {"mesh": (2,) * (1 + len(outer)), "ops": ops, **EXPERTS[states]}, ranks=ranks)
     pinned = {**LAYERS, **STAGES}
     if states in pinned:
-        return planned(script, model, pinned[states], ranks=ranks)
-    return planned(script, model, STATES[states], "data_parallel", ranks)
+        return planned(model, pinned[states], ranks=ranks)
+    return planned(model, STATES[states], "data_parallel", ranks)
 
 
-def run(script, folder, cases, ranks):
-    """Case → how far its ranks end from one process; all cases in one start of torchrun, which takes long."""
+def written(folder, cases, ranks):
+    """Return the folder, with the code of each case."""
     for number, case in enumerate(cases):
-        found = planned_case(script, case, ranks)
+        found = planned_case(case, ranks)
         assert found.view()["caveats"] == []
         (folder / f"plan_code_{number}.py").write_text(found.to_code())
     (folder / "cases.json").write_text(json.dumps(cases))
+    return folder
+
+
+def under_torchrun(folder, ranks):
+    """Case → how far its ranks end from one process; all cases in one start of torchrun, which takes long."""
     launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)]
     settings = {**os.environ, "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     done = subprocess.run(
@@ -115,14 +112,17 @@ def run(script, folder, cases, ranks):
 
 
 @pytest.fixture(scope="module")
-def ran(script, tmp_path_factory):
-    asked = CASES if os.environ.get("AUTOTRAIN_LONG_TESTS") else BY_DEFAULT
-    return run(script, tmp_path_factory.mktemp("torchrun"), asked, 2)
+def ran(ranks, tmp_path_factory):
+    """By default in ranks that are there; under torchrun where all cases are asked for."""
+    folder = tmp_path_factory.mktemp("code")
+    if os.environ.get("AUTOTRAIN_LONG_TESTS"):
+        return under_torchrun(written(folder, CASES, 2), 2)
+    return ranks.run(2, run_plan_code.compare_all, folder=written(folder, BY_DEFAULT, 2))[0]
 
 
 @pytest.fixture(scope="module")
-def ran_on_four(script, tmp_path_factory):
-    return run(script, tmp_path_factory.mktemp("torchrun"), ON_FOUR, 4)
+def ran_on_four(tmp_path_factory):
+    return under_torchrun(written(tmp_path_factory.mktemp("code"), ON_FOUR, 4), 4)
 
 
 def assert_equal_to_one_process(found):
@@ -142,32 +142,32 @@ def test_four_processes_with_the_plans_code_train_as_one_alone(ran_on_four, case
     assert_equal_to_one_process(ran_on_four[case])
 
 
-def test_code_that_does_not_run_as_it_stands_says_so_first_and_in_the_view(script):
+def test_code_that_does_not_run_as_it_stands_says_so_first_and_in_the_view():
     pins = {"mesh": (2,), "ops": {"*self_attn.attention": ("h",), "*": (None,)}}
     what = "reads features of what comes as whole"
-    found = planned(script, "llama", pins)
+    found = planned("llama", pins)
     first = found.to_code().splitlines()[:7]
     assert first[1] == "# Does not run as it stands:"
     assert any(what in line for line in first[2:])
     assert any(what in sentence for sentence in found.view()["caveats"])
 
 
-def test_weights_split_where_others_average_gradients_are_named(script):
+def test_weights_split_where_others_average_gradients_are_named():
     ops = {"*lm_head*": ("n",), "*": ("batch",)}
-    found = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
+    found = planned("llama", {"mesh": (2,), "zero": 3, "ops": ops})
     assert found.view()["caveats"][0].startswith("lm_head: split over an axis of data")
     assert "apart = {" in found.to_code()
 
 
-def test_only_the_layers_that_are_split_elsewhere_are_left_out_of_sharding(script):
+def test_only_the_layers_that_are_split_elsewhere_are_left_out_of_sharding():
     one = {"model.layers.1.mlp.gate_proj.*": ("n",), "model.layers.1.mlp.up_proj.*": ("n",)}
     ops = {**one, "model.layers.1.mlp.down_proj.*": ("k",), "*": ("batch",)}
-    found = planned(script, "llama", {"mesh": (2,), "zero": 3, "ops": ops})
+    found = planned("llama", {"mesh": (2,), "zero": 3, "ops": ops})
     (line,) = [line for line in found.to_code().splitlines() if line.startswith("apart = ")]
     assert '"model.layers.1.mlp.gate_proj.*"' in line
     assert "layers.*" not in line
 
 
-def test_past_keys_are_switched_off_where_the_trace_did_without_them(script):
-    code = planned_case(script, "llama: data parallel").to_code()
+def test_past_keys_are_switched_off_where_the_trace_did_without_them():
+    code = planned_case("llama: data parallel").to_code()
     assert "    for config in caching_configs(model):\n        config.use_cache = False" in code
