@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
+_LEAST_BYTES = 1 << 16
 MOST_JSON_BYTES = 4 << 20
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _KINDS = {
@@ -91,7 +92,8 @@ def read(directory: str | os.PathLike[str], name: str, most_bytes: int, offset: 
     """Read at most `most_bytes` of a regular file from `offset` on; errors as `open_regular`."""
     with open_regular(directory, name) as file:
         file.seek(offset)
-        return file.read(most_bytes)
+        there_bytes = os.fstat(file.fileno()).st_size - offset  # as many bytes as are asked for would be made room for
+        return file.read(min(most_bytes, max(there_bytes, _LEAST_BYTES)))
 
 
 def read_json(directory: str | os.PathLike[str], name: str) -> object:

@@ -114,8 +114,8 @@ class LoadedFiles:
     def __init__(self) -> None:
         files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
         paths = {path for path in [*files, sys.executable] if isinstance(path, str)}
-        self._stamps = {path: _stamp(path) for path in paths}
-        self._installed = _installed()
+        self._paths = "\n".join(paths)  # one text: a look at many would copy the memory shared with trials
+        self._seen = self._look()
         self._looked_s = float("-inf")
 
     def are_current(self) -> bool:
@@ -123,8 +123,10 @@ class LoadedFiles:
         if time.monotonic() - self._looked_s < _LOOK_AFTER_S:
             return True
         self._looked_s = time.monotonic()
-        are_same = all(_stamp(path) == before for path, before in self._stamps.items())
-        return are_same and _installed() == self._installed
+        return self._look() == self._seen
+
+    def _look(self) -> int:
+        return hash((*map(_stamp, self._paths.split("\n")), *_installed()))
 
 
 def _stamp(path: str) -> tuple[int, ...]:
@@ -136,10 +138,10 @@ def _stamp(path: str) -> tuple[int, ...]:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def _installed() -> set[str]:
-    """Return the names of distributions and of the files that add folders to the search path."""
+def _installed() -> list[str]:
+    """Return, in order, the names of distributions and of the files that add folders to the search path."""
     found: set[str] = set()
     for folder in installed_folders():
         names = os.listdir(folder) if os.path.isdir(folder) else []
         found.update(f"{folder}{name}" for name in names if name.endswith((".dist-info", ".egg-info", ".pth")))
-    return found
+    return sorted(found)

@@ -10,6 +10,7 @@ from others. Here it is less than one.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib.util
@@ -153,12 +154,20 @@ def load(names: Sequence[str], begin: Callable[[str], object], limit_bytes: int)
     for name, value in before.items():
         if made.variables.get(name) == value:
             del made.variables[name]
-    for finalizer in list(weakref.finalize._registry):  # type: ignore[attr-defined] # noqa: SLF001 - no other way
-        finalizer.atexit = False  # what is shared ends with this process, not with each trial
+    _keep_finalizers()
     gc.collect()
     gc.freeze()  # else each trial's first collection would copy all of it
     system.use_huge_pages()
     return made
+
+
+def _keep_finalizers() -> None:
+    """Have what is shared end with this process, not with each trial, which does not even look at it then."""
+    finalize = weakref.finalize
+    for finalizer in list(finalize._registry):  # type: ignore[attr-defined] # noqa: SLF001 - there is no other way
+        finalizer.atexit = False
+    atexit.unregister(finalize._exitfunc)  # type: ignore[attr-defined] # noqa: SLF001 - as above
+    finalize._registered_with_atexit = False  # type: ignore[attr-defined] # noqa: SLF001 - a trial's own has it again
 
 
 def _load(name: str, limit_bytes: int) -> None:

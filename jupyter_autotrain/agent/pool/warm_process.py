@@ -218,6 +218,7 @@ def main(folder: str, idle_s: float, limit_bytes: int) -> None:
     needs = fields.mapping(files.read_json(".", "needs"))
     WarmProcess(listener, lock, idle_s, limit_bytes, fields.strings(needs.get("imports"))).run()
     _leave(folder)
+    os._exit(0)  # what was imported is not finalized: the trials that it began go on
 
 
 def _listen() -> socket.socket:

@@ -118,7 +118,7 @@ def finalize(code: int) -> None:
         code: The exit code of the process.
     """
     torch = sys.modules.get("torch.distributed")
-    if torch is not None:
+    if torch is not None and _is_in_group(torch):
         _leave_group(torch)
     if code and "mpi4py.MPI" in sys.modules:
         for stream in (sys.stdout, sys.stderr):
@@ -136,7 +136,12 @@ def _leave_group(distributed: object) -> None:
     thread.join(_LONGEST_S)
 
 
-def _destroy(distributed: object) -> None:
+def _is_in_group(distributed: object) -> bool:
     with contextlib.suppress(Exception):  # whatever the library raises, the cell's outcome is known
-        if distributed.is_available() and distributed.is_initialized():  # type: ignore[attr-defined] # torch's module
-            distributed.destroy_process_group()  # type: ignore[attr-defined] # as above
+        return bool(distributed.is_available() and distributed.is_initialized())  # type: ignore[attr-defined] # torch's
+    return False
+
+
+def _destroy(distributed: object) -> None:
+    with contextlib.suppress(Exception):  # as above
+        distributed.destroy_process_group()  # type: ignore[attr-defined] # as above

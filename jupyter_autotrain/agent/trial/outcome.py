@@ -48,7 +48,7 @@ def read(fd: int) -> tuple[bool, dict[str, object]]:
     """Return whether the worker's interpreter came up, and the outcome that it wrote; empty when it wrote none."""
     begun = False
     outcome = dict[str, object]()
-    for line in os.pread(fd, _MOST_BYTES, 0).splitlines():
+    for line in os.pread(fd, min(_MOST_BYTES, os.fstat(fd).st_size), 0).splitlines():
         try:
             found = files.parse_json(line)
         except ValueError:
