@@ -89,7 +89,7 @@ class Home:
 
     def experiment(self, experiment_id: str) -> Path:
         """Return the folder of one experiment."""
-        return self.root / "experiments" / experiment_id
+        return Path(f"{self.root}/experiments/{experiment_id}")  # at once: each part joined costs as much
 
     def experiment_rows(self, experiment_id: str) -> Path:
         """Return the copy of an experiment's row in the store."""
@@ -97,7 +97,7 @@ class Home:
 
     def trial_rows(self, experiment_id: str, number: int) -> Path:
         """Return the copy of a trial's rows in the store."""
-        return self.experiment(experiment_id) / "trials" / str(number) / "rows.json"
+        return Path(f"{self.root}/experiments/{experiment_id}/trials/{number}/rows.json")
 
     def federated(self, experiment_id: str) -> Path:
         """Return the folder of the global model of a federated experiment, and of how far it is."""
@@ -128,7 +128,7 @@ class Home:
 
     def trial(self, experiment_id: str, number: int, attempt: int) -> Path:
         """Return the directory of one attempt of one trial."""
-        return self.experiment(experiment_id) / "trials" / str(number) / str(attempt)
+        return Path(f"{self.root}/experiments/{experiment_id}/trials/{number}/{attempt}")
 
 
 def make_private(home: Home) -> None:

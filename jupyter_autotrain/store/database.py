@@ -130,6 +130,7 @@ class Database:
             connection.close()
             raise
         self._connection = connection
+        self._synchronous = ""  # as SQLite was built
         self._file = file
         self._openings += 1
         # A handle that is merely dropped gives the file back too.
@@ -209,7 +210,10 @@ class Database:
         """
         with self.lock, explained(self.path, self._timeout_s):
             level = "FULL" if durable or self.journal != "wal" else "NORMAL"
-            self._current().execute(f"PRAGMA synchronous = {level}")
+            connection = self._current()
+            if level != self._synchronous:
+                connection.execute(f"PRAGMA synchronous = {level}")
+                self._synchronous = level
             with self._transaction("BEGIN IMMEDIATE") as connection:
                 self._check_lease(connection)
                 yield connection

@@ -23,7 +23,7 @@ from jupyter_autotrain.agent.environments.python_environment import (
 from jupyter_autotrain.agent.json import JsonObject, from_json, to_json
 from jupyter_autotrain.agent.program import program
 from jupyter_autotrain.agent.service import cancelling, machine, starting, warm_starts
-from jupyter_autotrain.agent.trial import environment, trial_file
+from jupyter_autotrain.agent.trial import environment
 from jupyter_autotrain.backends import agent_answers
 from jupyter_autotrain.backends.local import trial_directory
 from jupyter_autotrain.core.backend import BackendContext, CancelReceipt, JobRef, Probe, Submission
@@ -78,12 +78,7 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
         content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         env = environment.complete(content, dict.fromkeys(trial.secrets, "(secret, given at submit)"))
         return Submission(
-            argv=(
-                sys.executable,
-                *system.INTERPRETER_FLAGS,
-                *program("supervisor"),
-                str(self._context.directory(trial)),
-            ),
+            argv=_command(self._context.directory(trial)),
             env=env,
             files={wire.TRIAL_FILE: json.dumps(content, indent=1, sort_keys=True)},
         )
@@ -108,14 +103,12 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
 
     def _begin(self, trial: TrialSpec, placement: Placement, secrets: Mapping[str, str]) -> None:
         trial_directory.check_data(trial, self._context)
-        plan = self.render(trial, placement)
+        content = trial_directory.trial_file_content(trial, placement, self._profile, self._context)
         directory = self._context.directory(trial)
-        text = plan.files[wire.TRIAL_FILE]
-        write = partial(_write_trial, directory, text.encode())
-        if self._warm_starts.start(trial_file.of_json(json.loads(text)), secrets, write):
+        if self._warm_starts.start(content, secrets, partial(_write_trial, directory, json.dumps(content).encode())):
             return
         own = {name: value for name, value in os.environ.items() if name not in trial.secrets}
-        starting.start(plan.argv, own | dict(secrets), directory)
+        starting.start(_command(directory), own | dict(secrets), directory)
 
     def cancel(self, ref: JobRef, grace_s: float) -> CancelReceipt:
         """Have the supervisor end the tree; where it is gone itself, end the tree from here."""
@@ -123,6 +116,11 @@ class LocalBackend(trial_directory.TrialDirectoryBackend):
 
     def close(self) -> None:
         """Do nothing, because nothing is held."""
+
+
+def _command(directory: Path) -> tuple[str, ...]:
+    """Return the command of a supervisor."""
+    return (sys.executable, *system.INTERPRETER_FLAGS, *program("supervisor"), str(directory))
 
 
 def _write_trial(directory: Path, text: bytes) -> None:
