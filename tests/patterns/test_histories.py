@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, note, settings
 
 MORE = int(os.environ.get("AUTOTRAIN_FUZZ_TIMES", "0"))  # so many times 20 examples
 EXAMPLES = settings(
-    max_examples=20 * MORE or 10,
+    max_examples=20 * MORE or 6,
     derandomize=not MORE,
     deadline=None,
     database=None,

@@ -13,7 +13,7 @@ import pytest
 from tests.patterns.notebooks import patterns
 
 FEWEST = 60
-BY_DEFAULT = 3
+BY_DEFAULT = 2
 SETTLES = re.compile(r"`(setup: \[[\d, ]+\]|ship: \[[^\]]+\])`")
 
 

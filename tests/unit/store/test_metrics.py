@@ -59,7 +59,7 @@ ATTEMPTS = st.lists(
 )
 
 
-@settings(max_examples=80)
+@settings(max_examples=25)
 @given(ATTEMPTS, st.sampled_from(RULES))
 def test_the_running_value_is_the_one_recomputed_from_the_whole_curve(tmp_path_factory, attempts, objective):
     with Store.open(Home(tmp_path_factory.mktemp("store") / "home")) as store:
