@@ -125,8 +125,16 @@ def of_origin(origin: Origin | None) -> tuple[str, tuple[str, ...]]:
 
 def not_found(connection: sqlite3.Connection, reference: str, origin: Origin | None) -> UnknownExperimentError:
     """Return the error for a reference that names nothing, with what may have been meant."""
-    newest = records(connection, "ORDER BY key DESC LIMIT 1", ()) if origin and offset_from_newest(reference) else []
+    if not offset_from_newest(reference):
+        return unknown(connection, reference)
+    newest = records(connection, "ORDER BY key DESC LIMIT 1", ())
     if not newest:
+        return UnknownExperimentError(
+            "There is no experiment yet.",
+            "One that was submitted was expected.",
+            "Begin a cell with %%autotrain and run it.",
+        )
+    if not origin:
         return unknown(connection, reference)
     mine, values = of_origin(origin)
     many = connection.execute(f"SELECT count(*) FROM experiments AS e WHERE {mine}", values).fetchone()[0]  # noqa: S608 - own text

@@ -72,8 +72,11 @@ def test_a_notebook_without_experiments_is_told_the_newest_of_all_instead_of_giv
 
 
 def test_in_an_empty_home_there_is_no_experiment_at_all(store):
-    with pytest.raises(UnknownExperimentError, match="no experiment yet"):
-        store.find("_", ONE)
+    for origin in (ONE, None):
+        with pytest.raises(UnknownExperimentError) as error:
+            store.find("_", origin)
+        assert error.value.found == "There is no experiment yet."
+        assert "'_'" not in str(error.value)
 
 
 def test_what_still_runs_of_a_name_is_told_by_notebook(mixed):
