@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -79,7 +80,7 @@ def _cost(session: Experiment, took_s: float | None) -> str:
     if price is None or took_s is None:
         return ""
     amount, currency = price
-    return f"up to {amount * took_s / _HOUR_S:.2f} {currency}"
+    return f"up to {math.ceil(100 * amount * took_s / _HOUR_S) / 100:.2f} {currency}"
 
 
 def _attach(command: CommandContext, arguments: argparse.Namespace) -> None:

@@ -18,10 +18,21 @@ test('a session tells its place, its hours and its GPU hours instead of trials',
   assert.deepEqual(sessionFacts(open, 100 + 5415, ENGLISH), [
     'session on lab',
     'open for 1 h 30 min',
-    'up to 3.01 GPU h',
+    'up to 3.05 GPU h',
   ]);
   const priced = { ...open, price: { hour: 5, currency: 'EUR' } };
-  assert.deepEqual(sessionFacts(priced, 100 + 5400, ENGLISH).slice(2), ['up to 3 GPU h', 'up to 7.5 EUR']);
+  assert.deepEqual(sessionFacts(priced, 100 + 5400, ENGLISH).slice(2), [
+    'up to 3.04 GPU h',
+    'up to 7.59 EUR',
+  ]);
+  const started = ['open for a minute', 'up to 0.04 GPU h', 'up to 0.09 EUR'];
+  assert.deepEqual(sessionFacts(priced, 40, ENGLISH).slice(1), started);
+  const ended = { ...priced, final: true, took_s: 5400 };
+  assert.deepEqual(sessionFacts(ended, 9000, ENGLISH).slice(1), [
+    'took 1 h 30 min',
+    'up to 3 GPU h',
+    'up to 7.50 EUR',
+  ]);
   const closed = experiment({ mode: 'standard', final: true, took_s: 5 });
   assert.deepEqual(sessionFacts(closed, 900, ENGLISH), ['session on local', 'took 5.0 s']);
 });

@@ -29,23 +29,31 @@ export function facts(experiment: Experiment, trans: Translator): string[] {
   return found;
 }
 
-/** So much for each hour, to two places. */
-function ofHours(amount: number, time_s: number): string {
-  return number(Math.round((100 * amount * time_s) / HOUR_S) / 100);
+/** So much for each hour, to two places and never less: it is an upper limit. */
+function ofHours(amount: number, time_s: number): number {
+  return Math.ceil((100 * amount * time_s) / HOUR_S) / 100;
 }
 
-/** Where a session is, for how long by now, the GPU hours and the cost: less where it has GPUs only while a cell runs. */
+/**
+ * Where a session is, for how long by now, and at most how many GPU hours and what cost: less where it has GPUs only
+ * while a cell runs. `now_s` is of the last full minute.
+ */
 export function sessionFacts(experiment: Experiment, now_s: number, trans: Translator): string[] {
   const { backend, gpus, price, final } = experiment;
-  const open_s = final ? experiment.took_s : Math.max(now_s - experiment.created_s, 0);
-  const time = duration(open_s < MINUTE_S ? open_s : MINUTE_S * Math.floor(open_s / MINUTE_S));
+  const open_s = Math.max(now_s - experiment.created_s, 0);
+  const most_s = final ? experiment.took_s : open_s + MINUTE_S;
   const found = [
     trans.__('session on %1', backend),
-    final ? trans.__('took %1', time) : trans.__('open for %1', time),
+    final ? trans.__('took %1', duration(experiment.took_s)) : openFor(open_s, trans),
   ];
-  if (gpus > 0) found.push(trans.__('up to %1 GPU h', ofHours(gpus, open_s)));
-  if (price) found.push(trans.__('up to %1 %2', ofHours(price.hour, open_s), price.currency));
+  if (gpus > 0) found.push(trans.__('up to %1 GPU h', number(ofHours(gpus, most_s))));
+  if (price) found.push(trans.__('up to %1 %2', ofHours(price.hour, most_s).toFixed(2), price.currency));
   return found;
+}
+
+function openFor(open_s: number, trans: Translator): string {
+  if (open_s < MINUTE_S) return trans.__('open for a minute');
+  return trans.__('open for %1', duration(MINUTE_S * Math.floor(open_s / MINUTE_S)));
 }
 
 /** How long ago, and the day where that is not today or yesterday. */

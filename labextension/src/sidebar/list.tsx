@@ -95,18 +95,20 @@ function Filters({
   );
 }
 
-/** The server's clock, seconds since the epoch; it goes on by whole minutes. */
+/** The last full minute of the server's clock, seconds since the epoch. */
 export function useMinutes(model: ListModel): number {
   const [, draw] = React.useState(0);
+  const minute_s = Math.floor(model.now_s() / MINUTE_S) * MINUTE_S;
   React.useEffect(() => {
-    const timer = window.setInterval(() => {
+    const left_s = minute_s + MINUTE_S - model.now_s();
+    const timer = window.setTimeout(() => {
       draw((times) => times + 1);
-    }, 1000 * MINUTE_S);
+    }, 1000 * left_s);
     return () => {
-      window.clearInterval(timer);
+      window.clearTimeout(timer);
     };
-  }, []);
-  return Math.floor(model.now_s() / MINUTE_S) * MINUTE_S;
+  });
+  return minute_s;
 }
 
 /** What is wrong, in words; one polite line, so that it is read out once. */
