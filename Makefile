@@ -100,7 +100,7 @@ $(VENV)/.venv:
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	touch $@
 
-# torch comes first and pinned, so that nothing can pull in a build for accelerators.
+# torch comes first and pinned: a build for CPUs that is there already stays, and nothing can pull in another (CONTRIBUTING.md).
 $(VENV)/.demo: $(VENV)/.venv $(SOURCES)
 	sh .ci/node
 	$(PIP) torch
