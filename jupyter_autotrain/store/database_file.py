@@ -49,9 +49,10 @@ def filesystem_of(path: Path, mounted: Iterable[tuple[str, str]] | None = None) 
     deepest = -1
     found = ""
     target = path.parent.resolve()
+    depths = {str(folder): len(folder.parts) for folder in (target, *target.parents)}
     for point, kind in system.filesystems() if mounted is None else mounted:
-        depth = len(Path(point).parts)
-        if target.is_relative_to(point) and depth >= deepest:
+        depth = depths.get(point, -1)
+        if depth >= max(deepest, 0):
             deepest = depth
             found = kind
     return found
