@@ -63,20 +63,30 @@ def make_place(tmp_path, monkeypatch) -> Callable[..., Any]:
     return made
 
 
+@pytest.fixture(scope="package")
+def context(browser) -> Iterator[Any]:
+    """Yield a context with one page: to make another takes the browser longer than most tests take."""
+    opened = browser.new_context(accept_downloads=True)
+    opened.new_page()
+    yield opened
+    opened.close()
+
+
 @pytest.fixture
-def alone(browser) -> Iterator[Callable[..., Alone]]:
-    """Open pages with one view each; none of them may have raised an error when the test ends."""
-    context = browser.new_context(accept_downloads=True)
+def alone(context) -> Iterator[Callable[..., Alone]]:
+    """Load pages with one view each; none of them may have raised an error when the test ends."""
     opened: list[Alone] = []
 
     def new(**how: Any) -> Alone:
-        opened.append(Alone(context.new_page(), **how))
+        opened.append(Alone(context.new_page() if opened else context.pages[0], **how))
         return opened[-1]
 
     yield new
-    errors = [error for page in opened for error in page.errors]
-    context.close()
-    assert errors == []
+    for page in opened:
+        page.leave()
+    for extra in context.pages[1:]:
+        extra.close()
+    assert [error for page in opened for error in page.errors] == []
 
 
 class Alone:
@@ -86,7 +96,8 @@ class Alone:
         self.page = page
         self.seq = 1
         self.errors: list[str] = []
-        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("pageerror", self._keep_error)
+        page.mouse.move(0, 0)
         page.set_viewport_size({"width": width, "height": 900})
         text = PAGE.format(back="#111" if dark else "#fff", scheme="dark" if dark else "light", bundle=bundle)
         page.route(f"{ADDRESS}*", lambda route: _serve(route, text))
@@ -96,6 +107,16 @@ class Alone:
             page.evaluate(
                 "(names) => Object.entries(names).forEach((pair) => document.body.style.setProperty(...pair))", DARK
             )
+
+    def leave(self) -> None:
+        """Make the page as one that begins; the view in it ends."""
+        self.page.goto("about:blank")
+        self.page.emulate_media(color_scheme="null")
+        self.page.unroute_all()
+        self.page.remove_listener("pageerror", self._keep_error)
+
+    def _keep_error(self, error: Any) -> None:
+        self.errors.append(str(error))
 
     @property
     def view(self) -> Any:
