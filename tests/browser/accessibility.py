@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.lab_page import DARK, LIGHT, in_theme
+from tests.browser.lab_page import DARK, LIGHT, in_dark_colours
 
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -40,6 +40,6 @@ def violations(page: Any, selector: str, *, colours_alone: bool = False) -> list
 def broken(page: Any, selector: str) -> list[str]:
     """Return the rules that are broken in the light, and in the dark."""
     found = [f"{LIGHT}: {each}" for each in violations(page, selector)]
-    with in_theme(page, DARK):
+    with in_dark_colours(page):
         found += [f"{DARK}: {each}" for each in violations(page, selector, colours_alone=True)]
     return found

@@ -11,7 +11,10 @@ import pytest
 from playwright.sync_api import Error as PlaywrightError
 from playwright.sync_api import expect, sync_playwright
 
+from jupyter_autotrain.parallel import api
+from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.store import Store
+from tests import example_graphs
 from tests.browser.console import Console
 from tests.browser.jupyter_lab import FLAGS, Server, chromium, running_lab
 from tests.browser.lab_page import (
@@ -58,6 +61,13 @@ _KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.ker
 def server(tmp_path_factory) -> Iterator[Server]:
     with running_lab(tmp_path_factory.mktemp("jupyter")) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def plan() -> Plan:
+    """Return a plan of a small model; to make one takes seconds."""
+    graph = example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000)
+    return api.plan(graph, None, "8xA100-80GB", search="recursive_programming")
 
 
 @pytest.fixture(scope="session")
@@ -212,6 +222,11 @@ class Lab:
         """Run code in the notebook's kernel, beside the cells; returns at once."""
         self.page.evaluate(f"(code) => {{ {_KERNEL}.requestExecute({{code}}) }}", code)
 
+    def agree_to_stop(self) -> None:
+        """Answer what a view asks before it stops trials that have run for a minute, as they have on a slow machine."""
+        question = self.page.locator(".at-ask")
+        self.page.add_locator_handler(question, lambda asked: asked.get_by_role("button", name="Stop").click())
+
     def until_run(self) -> None:
         """Wait until each cell has been run to its end."""
         self.page.wait_for_function(
@@ -279,5 +294,6 @@ class Lab:
     def leave(self) -> None:
         """Close the notebook; a kernel that is idle is left for the next test, without names and views of this one."""
         self.page.remove_listener("pageerror", self._keep_error)
+        self.page.remove_locator_handler(self.page.locator(".at-ask"))
         close_all(self.page)
         self.page.evaluate(_LEAVE)

@@ -62,24 +62,25 @@ def open_empty(page: Any, server: Server, workspace: str = "") -> None:
     """Load JupyterLab with nothing open."""
     page.goto(f"{server.url}/lab{workspace}?token={server.token}&reset")
     page.wait_for_selector(".jp-LauncherCard")
-    page.evaluate("() => { window.isOfTests = true; }")
 
 
 # What a tab keeps of the sidebar: "" or an empty list or text of each is as it begins.
 _IS_KEPT = """() => Object.values(JSON.parse(sessionStorage['jupyter-autotrain:experiments'] ?? '{}'))
     .some((value) => value.length > 0)"""
 # A notebook that is not saved is closed without a question.
+# What was open before a page was loaded is open again when JupyterLab says that all is restored.
 _CLOSE_ALL = """async () => {
-    const { restored, shell } = window.jupyterapp;
+    const { commands, restored, shell } = window.jupyterapp;
     await restored;
+    await commands.execute('apputils:dismiss-notification', {});
     for (const widget of [...shell.widgets('main')]) {
         if (widget.context) widget.context.model.dirty = false;
         if (!widget.content?.hasClass('jp-Launcher')) widget.close();
     }
     shell.expandLeft();
 }"""
-_ARE_CLOSED = """() => [...window.jupyterapp.shell.widgets('main')]
-    .every((widget) => widget.content?.hasClass('jp-Launcher'))"""
+_ARE_CLOSED = """() => !document.querySelector('.Toastify__toast')
+    && [...window.jupyterapp.shell.widgets('main')].every((widget) => widget.content?.hasClass('jp-Launcher'))"""
 
 
 def cleared(page: Any, server: Server, width: int = 1180, height: int = 1000) -> Any:
@@ -87,8 +88,8 @@ def cleared(page: Any, server: Server, width: int = 1180, height: int = 1000) ->
     page.unroute_all()
     page.mouse.move(0, 0)
     page.set_viewport_size({"width": width, "height": height})
-    is_loaded_anew = not page.evaluate("() => window.isOfTests")  # JupyterLab may still open what was open before
-    if server.forget_preferences() or is_loaded_anew or page.evaluate(_IS_KEPT):
+    is_lost = not page.evaluate("() => 'jupyterapp' in window")
+    if server.forget_preferences() or is_lost or page.evaluate(_IS_KEPT):
         page.goto(f"{server.url}/api/status?token={server.token}")  # there nothing writes what is cleared again
         page.evaluate("() => sessionStorage.clear()")
         open_empty(page, server)
@@ -97,7 +98,7 @@ def cleared(page: Any, server: Server, width: int = 1180, height: int = 1000) ->
 
 
 def close_all(page: Any) -> None:
-    """Close what is open in the main area, and each question; JupyterLab may open one more meanwhile."""
+    """Close what is open in the main area, each question and notification; JupyterLab may open one more meanwhile."""
 
     def is_empty() -> bool:
         if page.get_by_role("dialog").count():
@@ -134,6 +135,32 @@ def in_theme(page: Any, theme: str) -> Iterator[None]:
         yield
     finally:
         use_theme(page, LIGHT)
+
+
+# The colours alone: a change of the theme loads the light one anew, too, and is kept by the server.
+_DARK_COLOURS = """async (isDark) => {
+    let link = document.querySelector('link.dark-colours');
+    if (!link) {
+        link = Object.assign(document.createElement('link'), { rel: 'stylesheet', className: 'dark-colours' });
+        link.href = '/lab/api/themes/@jupyterlab/theme-dark-extension/index.css';
+        const loaded = new Promise((resolve, reject) => Object.assign(link, { onload: resolve, onerror: reject }));
+        document.head.append(link);
+        await loaded;
+    }
+    link.sheet.disabled = !isDark;
+    document.body.dataset.jpThemeLight = String(!isDark);
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+}"""
+
+
+@contextmanager
+def in_dark_colours(page: Any) -> Iterator[None]:
+    """Show the page in the colours of the dark theme while the context lasts; JupyterLab does not know of it."""
+    try:
+        page.evaluate(_DARK_COLOURS, True)
+        yield
+    finally:
+        page.evaluate(_DARK_COLOURS, False)
 
 
 def pictures(page: Any, name: str) -> None:

@@ -13,6 +13,7 @@ from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.objective import Objective
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Origin
+from jupyter_autotrain.parallel.plan import Plan
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
@@ -132,6 +133,19 @@ def view_output() -> dict[str, Any]:
         "text/plain": "",
     }
     return {"output_type": "display_data", "metadata": {}, "data": data}
+
+
+def plan_cell(plan: Plan, folder: Path) -> str:
+    """Return the source of a cell that shows a plan, which is read: its kernel needs no torch and no search."""
+    path = folder / "plan.json"
+    path.write_text(plan.to_json())
+    return f"""
+from pathlib import Path
+from jupyter_autotrain.parallel.plan import Plan
+
+plan = Plan.from_json(Path({str(path)!r}).read_text())
+plan
+"""
 
 
 def code_cell(source: str, *outputs: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jupyter_autotrain.agent.states import TrialState
 from tests.browser.accessibility import broken
 from tests.browser.filled_home import FilledHome
 from tests.browser.lab_page import picture, run_command
-from tests.browser.notebook_page import OWN, add, code_cell, output
+from tests.browser.notebook_page import OWN, add, code_cell, output, plan_cell
 from tests.browser.sidebar_page import add as add_row
 from tests.browser.sidebar_page import item
 
@@ -20,12 +20,6 @@ pytestmark = pytest.mark.browser
 
 PLACE = Path(__file__).parent / "place.py"
 SHOW = "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nhandle = place.experiment.show()"
-PLAN = """
-from jupyter_autotrain.parallel.api import plan
-from tests import example_graphs
-
-plan(example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000), cluster="8xA100-80GB")
-"""
 FAULTY = """%%autotrain digits -j 2  # two at once
 objective: maximize val_acc
 search: {lr: "loguniform(1e-4, 0.1)", deep: true}
@@ -34,9 +28,9 @@ trails: 3
 """
 
 
-def test_the_live_view_and_the_preview_of_a_plan_break_no_rule(lab):
+def test_the_live_view_and_the_preview_of_a_plan_break_no_rule(lab, plan, tmp_path):
     (lab.server.notebooks / "place.py").write_text(PLACE.read_text())
-    lab.open(SHOW, PLAN)
+    lab.open(SHOW, plan_cell(plan, tmp_path))
     lab.run_all()
     views = lab.page.locator(".autotrain")
     expect(views.nth(1).get_by_role("heading").first).to_be_visible()

@@ -22,16 +22,10 @@ import math, pathlib, time
 print("training with", lr, width)
 step = 0
 while step < 3 or not pathlib.Path("{enough}").exists():
-    time.sleep(0.1)
+    time.sleep(0.5)  # each report is drawn
     report(step=step, val_acc=math.log1p(step) * width / 100, loss=math.exp(-step * lr))
     step += 1
 """
-
-
-def say_yes_when_asked(lab):
-    """Trials that have run for a minute, as on a slow machine, are stopped after a question."""
-    question = lab.page.locator(".at-ask")
-    lab.page.add_locator_handler(question, lambda asked: asked.get_by_role("button", name="Stop").click())
 
 
 @pytest.fixture
@@ -41,7 +35,7 @@ def enough(tmp_path):
 
 
 def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab, enough):
-    lab.open(LOAD, CELL.format(name="moving", trials=6, enough=enough))
+    lab.open(LOAD, CELL.format(name="moving", trials=3, enough=enough))
     lab.run_all()
     expect(lab.view.locator("canvas").first).to_be_visible()
     # The kernel is free while the trials run.
@@ -67,8 +61,8 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab, en
     lab.add_and_run("%load_ext jupyter_autotrain\n%autotrain show moving")
     expect(lab.view.locator("canvas").first).to_be_visible()
     enough.touch()
-    expect(lab.status).to_contain_text("Succeeded, 6 of 6 trials ended")
-    expect(lab.view.locator(".at-trials tbody tr")).to_have_count(6)
+    expect(lab.status).to_contain_text("Succeeded, 3 of 3 trials ended")
+    expect(lab.view.locator(".at-trials tbody tr")).to_have_count(3)
     lab.view.get_by_text(re.compile(r"Log of trial \d · best · Succeeded")).click()
     expect(lab.view.get_by_role("log")).to_contain_text("training with")
     lab.screenshot("cell-done")
@@ -76,7 +70,7 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab, en
 
 
 def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
-    say_yes_when_asked(lab)
+    lab.agree_to_stop()
     lab.open(LOAD, CELL.format(name="endless", trials=2, enough=enough))
     lab.run_all()
     expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"))
@@ -99,21 +93,21 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
 
 def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_as_the_server_knows_it(lab, enough):
     enough.touch()
-    lab.open(LOAD, CELL.format(name="kept", trials=2, enough=enough))
+    lab.open(LOAD, CELL.format(name="kept", trials=1, enough=enough))
     lab.run_all()
-    expect(lab.status).to_contain_text("Succeeded, 2 of 2 trials ended")
+    expect(lab.status).to_contain_text("Succeeded, 1 of 1 trial ended")
     run = lab.page.locator(".jp-Autotrain-run")
     expect(run).to_be_hidden()
     lab.reopen_without_kernel("SUCCEEDED")
     expect(run).to_be_visible()
-    expect(run.get_by_role("status").last).to_contain_text("2 of 2 trials ended")
+    expect(run.get_by_role("status").last).to_contain_text("1 of 1 trial ended")
     expect(run.locator("canvas").first).to_be_visible()
     expect(lab.page.get_by_text("Error displaying widget")).to_have_count(0)
     lab.screenshot("no-kernel")
 
 
 def test_a_cell_run_again_keeps_the_view_of_its_earlier_run_in_one_line_that_opens(lab, enough):
-    say_yes_when_asked(lab)
+    lab.agree_to_stop()
     lab.open(LOAD, CELL.format(name="again", trials=1, enough=enough))
     lab.run_all()
     expect(lab.status).to_contain_text(re.compile(r"Running.*val_acc"))

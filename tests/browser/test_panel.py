@@ -13,8 +13,6 @@ from jupyter_autotrain.cell.planning import kept_plan
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.space import Uniform
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Placement, Resources
-from jupyter_autotrain.parallel import api
-from tests import example_graphs
 from tests.browser.jupyter_lab import until_layout_saved
 from tests.browser.lab_page import DARK, in_theme, picture, pictures, run_command
 from tests.browser.panel_page import OBJECTIVE, add, begin, open_panel, report
@@ -171,9 +169,8 @@ def test_a_trial_that_begins_takes_neither_focus_nor_selection_from_the_details(
     assert page.evaluate("() => getSelection().toString()") == "trials: 2"
 
 
-def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server):
-    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    plan = kept_plan(api.plan(graph, None, "8xH100", search="recursive_programming"))
+def test_the_details_show_the_plan_that_was_kept_at_submit(page, store, server, plan):
+    plan = kept_plan(plan)
     bundle = Home(server.home).bundle("p6")
     bundle.mkdir(parents=True, exist_ok=True)
     (bundle / "plan.json").write_text(json.dumps(plan))

@@ -9,6 +9,7 @@ from jupyter_autotrain.parallel import api
 from tests import example_graphs
 from tests.browser.conftest import Lab
 from tests.browser.lab_page import DARK, in_theme, new_page, open_empty
+from tests.browser.notebook_page import plan_cell
 
 pytestmark = pytest.mark.browser
 
@@ -25,15 +26,7 @@ def cell(folder, **words):
     """Return the cell that shows a plan, which is made once: that takes seconds."""
     graph = example_graphs.gpt(width=20480, layers=8, heads=160, sequence=2048, batch=32, vocabulary=51200)
     plan = api.plan(graph, cluster="8x8xA100-80GB", search="recursive_programming", **words)
-    path = folder / "plan.json"
-    path.write_text(plan.to_json())
-    return f"""
-from pathlib import Path
-from jupyter_autotrain.parallel.plan import Plan
-
-plan = Plan.from_json(Path({str(path)!r}).read_text())
-plan
-"""
+    return plan_cell(plan, folder)
 
 
 @pytest.fixture(scope="module")

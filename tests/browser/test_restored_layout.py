@@ -16,8 +16,8 @@ RESTORED = """() => Promise.race([
 ])"""
 
 
-def test_a_comparison_and_the_places_are_open_again_after_a_reload(browser, server):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_a_comparison_and_the_places_are_open_again_after_a_reload(tab, server):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         home.some_experiments()
         page.evaluate("() => { window.jupyterapp.commands.execute('autotrain:show-places') }")
         places = page.get_by_role("region", name="Places")

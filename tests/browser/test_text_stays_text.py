@@ -45,8 +45,8 @@ def profiles(server):
     path.unlink()
 
 
-def test_markup_is_text_in_sidebar_panel_comparison_places_dialog_and_notification(browser, server, profiles):
-    with FilledHome(server) as home, home.page(browser) as page:
+def test_markup_is_text_in_sidebar_panel_comparison_places_dialog_and_notification(tab, server, profiles):
+    with FilledHome(server) as home, home.shown_in(tab) as page:
         fill(home)
         run_command(page, "autotrain:show-experiments")
         shown = page.locator("#jp-autotrain-experiments")

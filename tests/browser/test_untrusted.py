@@ -10,11 +10,9 @@ from playwright.sync_api import expect
 from jupyter_autotrain.agent.states import TrialState
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.core.spec import Bundle, ExperimentSpec, Objective
-from jupyter_autotrain.parallel.api import plan
 from jupyter_autotrain.store import Ingest, Store
 from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
-from tests import example_graphs
 
 pytestmark = pytest.mark.browser
 WIDTHS = "(images) => images.map((image) => image.complete && image.naturalWidth)"
@@ -60,13 +58,8 @@ def test_a_run_card_in_an_untrusted_notebook_keeps_its_picture(lab, run_card):
     lab.screenshot("untrusted-card")
 
 
-def test_a_plan_in_an_untrusted_notebook_keeps_its_pictures(lab):
-    found = plan(
-        example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000),
-        cluster="8xA100-80GB",
-        search="recursive_programming",
-    )
-    output = open_untrusted(lab, found.to_html(), repr(found))
+def test_a_plan_in_an_untrusted_notebook_keeps_its_pictures(lab, plan):
+    output = open_untrusted(lab, plan.to_html(), repr(plan))
     expect(output.locator("img")).to_have_count(4)
     assert min(output.locator("img").evaluate_all(WIDTHS)) > 100
     assert "stage 0" not in output.inner_text()

@@ -5,19 +5,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.notebook_page import OWN, add, code_cell, output
+from tests.browser.notebook_page import OWN, add, code_cell, output, plan_cell
 
 pytestmark = pytest.mark.browser
 
 PLACE = Path(__file__).parent / "place.py"
 LIVE = "from place import Place\n\nplace = Place()\nplace.fill(ended=9)\nhandle = place.experiment.show()"
-PLAN = """
-from jupyter_autotrain.parallel.api import plan as make_plan
-from tests import example_graphs
-
-graph = example_graphs.gpt(width=512, layers=4, heads=8, sequence=256, batch=8, vocabulary=1000)
-make_plan(graph, cluster="8xA100-80GB", search="recursive_programming")
-"""
 # Inserts below and above, cuts, deletes, undoes, merges, changes the kind of a cell, runs it, copies and pastes.
 COMMANDS = [
     "b",
@@ -93,8 +86,8 @@ def test_no_key_pressed_in_any_part_of_a_live_view_reaches_the_notebook(live):
     assert live.errors == []
 
 
-def test_no_key_pressed_in_a_plan_reaches_the_notebook(lab):
-    lab.open(PLAN, "'below'")
+def test_no_key_pressed_in_a_plan_reaches_the_notebook(lab, plan, tmp_path):
+    lab.open(plan_cell(plan, tmp_path), "'below'")
     lab.run_all()
     expect(lab.view.locator(".at-candidates tbody tr").first).to_be_visible()
     lab.until_run()

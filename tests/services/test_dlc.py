@@ -206,6 +206,7 @@ class TestRequests(OnDlc):
         (spec,) = made["JobSpecs"]
         assert job == {**_without_empty(made), "JobSpecs": [_without_empty(spec)]}
 
+    @pytest.mark.long  # by default one goes to a double of OpenPAI
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -86,6 +86,7 @@ class TestFaults(OnDlts, ServiceFaults):
 class TestRequests(OnDlts):
     """Requests to DLTS, and what is made of its answers."""
 
+    @pytest.mark.long  # by default one goes to a double of OpenPAI
     def test_a_search_from_a_cell_goes_there_and_a_killed_manager_loses_nothing(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

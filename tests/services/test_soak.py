@@ -126,6 +126,7 @@ def processes_of(folder: Path) -> list[str]:
 class TestOpenpai(OnOpenpai, _Soak):
     """On the double of OpenPAI."""
 
+    @pytest.mark.long  # by default the searches of test_openpai.py and test_reuse.py lose a manager
     def test_eight_trials_survive_killed_managers(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.soak(tmp_path, monkeypatch, 8, 2)
 

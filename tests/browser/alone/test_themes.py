@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from jupyter_autotrain.parallel import api
 from jupyter_autotrain.views.card import card
-from tests import example_graphs
 from tests.browser.accessibility import violations
 from tests.browser.alone.conftest import Alone
 
@@ -33,13 +31,6 @@ BRIGHTNESS = """(element) => {
     const parts = getComputedStyle(element).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map(Number);
     return parts.reduce((sum, part) => sum + part, 0) / 3;
 }"""
-
-
-@pytest.fixture(scope="module")
-def plan() -> Any:
-    """Return a plan of a small model."""
-    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    return api.plan(graph, None, "8xH100", search="recursive_programming")
 
 
 def enter(opened: Alone, host: Host) -> Alone:
