@@ -28,25 +28,20 @@ print("more" if len(experiment.{read}) > before else "no more")
 """
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory):
-    home = Home(tmp_path_factory.mktemp("watching") / "home")
+@pytest.fixture
+def home(tmp_path):
+    home = Home(tmp_path / "home")
     yield home
     if pid := manager.status(home).pid:
         psutil.Process(pid).kill()
 
 
-@pytest.fixture(scope="module")
-def only_kernel(home):
-    kernel = Kernel(home, home.root.parent / "watching.ipynb")
-    yield kernel
-    kernel.close()
-
-
 @pytest.fixture
-def kernel(only_kernel):
-    yield only_kernel
-    only_kernel.run("%autotrain stop watched")
+def kernel(home, tmp_path):
+    kernel = Kernel(home, tmp_path / "watching.ipynb")
+    yield kernel
+    kernel.run("%autotrain stop watched")
+    kernel.close()
 
 
 def kill_manager(home):
