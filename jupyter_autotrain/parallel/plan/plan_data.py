@@ -16,6 +16,7 @@ from jupyter_autotrain.parallel.decision import Decision, OpDecision, StageDecis
 from jupyter_autotrain.parallel.graph.graph import Op, OpGraph, Tensor, TensorKind
 from jupyter_autotrain.parallel.plan.decision_costs import DecisionCosts
 from jupyter_autotrain.parallel.plan.notes import notes_of, reported_gap, unsupported_shares
+from jupyter_autotrain.parallel.plan.unmet_pins import unmet_pins
 from jupyter_autotrain.parallel.search import Alternative, Cost, Mode, SearchRequest, Solution
 from jupyter_autotrain.parallel.search.outer.executed import is_searched_so
 
@@ -142,7 +143,7 @@ class PlanData:
     @property
     def notes(self) -> tuple[str, ...]:
         """Sentences that a reader needs to use the plan."""
-        found = notes_of(self.graph, self.solution)
+        found = (*unmet_pins(self.request.pins, self.graph, self.decision), *notes_of(self.graph, self.solution))
         return found if self.accuracy is None else (*found, str(self.accuracy))
 
     @property
