@@ -105,6 +105,25 @@ def test_ranks_that_read_their_experts_train_as_one_process(ranks, alone, tmp_pa
     assert gradient < GRADIENT
 
 
-def test_replicas_of_an_expert_axis_are_refused():
-    with pytest.raises(PlanError, match="2 replicas of a plan whose experts lie on 2 ranks"):
-        planning.planned("mixtral", "FSDP, expert", 4).apply(None, None, None, replicas=2)
+REPLICATED = [
+    ("mixtral", "FSDP, expert", 4),
+    ("qwen moe", "FSDP, expert, recomputed, accumulated", 4),
+    ("one-sided mixtral", "ZeRO-1, expert", 4),
+    ("mixtral", "FSDP, expert", 8),
+]
+
+
+@pytest.mark.parametrize("case", long_besides(REPLICATED[:1], REPLICATED), ids=lambda case: "{}-{}-{}".format(*case))
+def test_replicas_that_each_have_all_experts_train_as_one_process(ranks, alone, case):
+    """Of 4 ranks 2 replicas by 2 that share out experts; of 8 also 2 that share out what these have."""
+    model, _, count = case
+    plan = planned(*case)
+    found = ranks.run(count, training.train, model=model, plan=plan, replicas=2)[0]
+    loss, gradient = apart(found, alone(model))
+    assert loss < LOSS
+    assert gradient < GRADIENT
+
+
+def test_a_replica_has_all_experts():
+    with pytest.raises(PlanError, match="4 replicas of a plan whose experts lie on 2 of 4 ranks"):
+        planning.planned("mixtral", "FSDP, expert", 4).apply(None, None, None, replicas=4)

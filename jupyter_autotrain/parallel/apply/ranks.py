@@ -12,7 +12,7 @@ from torch import distributed
 from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
 
 from jupyter_autotrain.errors import PlanError
-from jupyter_autotrain.parallel.apply.recipe import Recipe
+from jupyter_autotrain.parallel.apply.recipe import ExpertRecipe, Recipe
 
 DATA = "data"
 REPLICA = "replica"
@@ -34,8 +34,8 @@ class Ranks:
             same.
         tensor: Those that share layers, and have the same samples; None where each has all layers.
         pipeline: Those that have the stages of the same samples; None where each runs the whole model.
-        experts: Those with samples of their own as two axes: by those that have the same experts, and by those that
-            share them out; None where each has all experts.
+        experts: Those with samples of their own as two axes: by those that have the same experts (with replicas: two
+            axes of these), and by those that share them out; None where each has all experts.
     """
 
     rank: int
@@ -55,6 +55,13 @@ class Ranks:
     def sharers(self) -> int:
         """Return how many ranks share the layers of this one."""
         return self.tensor.size() if self.tensor else 1
+
+    @property
+    def with_same_experts(self) -> DeviceMesh | None:
+        """Return those that have the experts of this one: one axis, or replicas by shards."""
+        if self.experts is None:
+            return None
+        return self.experts[REPLICA, DATA] if REPLICA in (self.experts.mesh_dim_names or ()) else self.experts[DATA]
 
     @property
     def samples(self) -> int:
@@ -136,9 +143,7 @@ def _device(environment: Mapping[str, str]) -> torch.device:
 def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, ...]:
     """Return the meshes of the ranks with samples of their own, of those that share layers, of stages, and experts."""
     if recipe.experts:
-        by_experts = (recipe.samples // recipe.experts.ranks, recipe.experts.ranks)
-        both = init_device_mesh(device, by_experts, mesh_dim_names=(DATA, EXPERT))
-        return both._flatten(SAMPLES), None, None, both  # noqa: SLF001 - torch has no public one
+        return _meshes_of_experts(recipe, recipe.experts, device)
     axes = {
         PIPELINE: recipe.pipeline.stages if recipe.pipeline else 0,
         REPLICA: recipe.replicas if recipe.replicas > 1 else 0,
@@ -155,3 +160,14 @@ def _meshes(recipe: Recipe, device: str) -> tuple[DeviceMesh | None, ...]:
         whole[TENSOR] if recipe.tensor else None,
         whole[PIPELINE] if recipe.pipeline else None,
     )
+
+
+def _meshes_of_experts(recipe: Recipe, experts: ExpertRecipe, device: str) -> tuple[DeviceMesh | None, ...]:
+    """Return what `_meshes` does, where ranks share out experts: each replica has all of them."""
+    sharers = recipe.samples // recipe.replicas // experts.ranks
+    sizes = {REPLICA: recipe.replicas, DATA: sharers, EXPERT: experts.ranks}
+    if recipe.replicas == 1:
+        del sizes[REPLICA]
+    whole = init_device_mesh(device, tuple(sizes.values()), mesh_dim_names=tuple(sizes))
+    flat = whole[DATA, EXPERT]._flatten(SAMPLES)  # noqa: SLF001 - torch has no public one
+    return whole[REPLICA, SAMPLES] if REPLICA in sizes else flat, None, None, whole

@@ -195,15 +195,16 @@ class Recipe:
         """Return the recipe with several groups of ranks that each hold all shards.
 
         Raises:
-            PlanError: The ranks cannot be divided so, nothing is sharded, or the plan has an expert axis.
+            PlanError: The ranks cannot be divided so, or nothing is sharded.
         """
         if replicas == 1:
             return self
-        if self.experts:
+        groups = self.samples // self.experts.ranks if self.experts else 0
+        if self.experts and (replicas < 1 or groups % replicas):
             raise PlanError(
-                f"{replicas} replicas of a plan whose experts lie on {self.experts.ranks} ranks.",
-                "Weights that are shared out over all ranks.",
-                "Plan with mode='data_parallel', or leave out `replicas`.",
+                f"{replicas} replicas of a plan whose experts lie on {self.experts.ranks} of {self.samples} ranks.",
+                "Replicas of which each has all shards, and all experts.",
+                f"Give a divisor of {groups}, or leave `replicas` out.",
             )
         if self.zero is ZeroLevel.NONE or not 0 < replicas < self.samples or self.samples % replicas:
             sharded = "no shards" if self.zero is ZeroLevel.NONE else f"shards over {self.samples} ranks"

@@ -16,7 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from jupyter_autotrain.parallel.apply.clipping import local
 from jupyter_autotrain.parallel.apply.experts import shard_beside, share_experts
-from jupyter_autotrain.parallel.apply.ranks import DATA, EXPERT, Ranks
+from jupyter_autotrain.parallel.apply.ranks import EXPERT, Ranks
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.apply.stages import Tied, groups_of, keep_parts, parts_of
 from jupyter_autotrain.parallel.apply.tensor import share_layers
@@ -170,14 +170,14 @@ def _sharded(
         model.float()
     mixtures = set(map(model.get_submodule, recipe.mixtures))
     for module, level in groups:
-        mesh = ranks.experts[DATA] if ranks.experts and module in mixtures else ranks.mesh
+        mesh = ranks.with_same_experts if module in mixtures else ranks.mesh
         assert mesh is not None
         if recipe.zero is ZeroLevel.NONE:  # DDP knows no split weights, and no stages
             yield replicate_split(module, mesh=mesh, mp_policy=policy), level
             continue
         words: dict[str, Any] = {"reshard_after_forward": level is ZeroLevel.PARAMETERS, "mp_policy": policy}
         if module in mixtures:
-            words["shard_placement_fn"] = shard_beside(mesh.size())
+            words["shard_placement_fn"] = shard_beside(mesh.size(mesh.ndim - 1))
         yield fully_shard(module, mesh=mesh, **words), level
 
 
