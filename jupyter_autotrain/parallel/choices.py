@@ -6,7 +6,7 @@ anything of it runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -70,10 +70,14 @@ class Choice:
 
 def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
     """Yield the rows that a plan uses, each with what it has of it."""
+    return _used(CHOICES, graph, decision)
+
+
+def _used(rows: Iterable[Choice], graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
     roles = tuple(axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes)))
     reasons = (function(graph, decision) for function in (why_not_executed, why_not_staged, why_not_exchanged))
     decided = Decided(graph, decision, roles, tensor_axis(graph, decision), *reasons)
-    for choice in CHOICES:
+    for choice in rows:
         words = choice.found(decided)
         if words:
             yield choice, words
@@ -81,7 +85,16 @@ def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str
 
 def beyond(graph: OpGraph, decision: Decision) -> tuple[str, ...]:
     """Return what a plan has that is not executed, in words."""
-    return tuple(words for choice, words in choices_in(graph, decision) if choice.support is not Support.EXECUTED)
+    return tuple(words for _, words in _used(_other_rows(), graph, decision))
+
+
+def runs(graph: OpGraph, decision: Decision) -> bool:
+    """Return whether a plan has executed choices only; the first other one answers that."""
+    return next(_used(_other_rows(), graph, decision), None) is None
+
+
+def _other_rows() -> Iterator[Choice]:
+    return (choice for choice in CHOICES if choice.support is not Support.EXECUTED)
 
 
 def executed() -> tuple[str, ...]:

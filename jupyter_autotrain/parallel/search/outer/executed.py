@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import inf
 
-from jupyter_autotrain.parallel.choices import beyond
+from jupyter_autotrain.parallel import choices
 from jupyter_autotrain.parallel.search.outer.branch_and_bound import BranchAndBound, Part
 from jupyter_autotrain.parallel.search.outer.context import SearchContext
 from jupyter_autotrain.parallel.search.outer.uniform import UniformPlans
@@ -21,7 +21,7 @@ from jupyter_autotrain.parallel.search.stage.outcome import Outcome
 
 def runs(outcome: Outcome) -> bool:
     """Return whether a plan has executed choices only."""
-    return not beyond(outcome.models[0].graph, decision_of(outcome))
+    return choices.runs(outcome.models[0].graph, decision_of(outcome))
 
 
 def is_searched_so(request: SearchRequest) -> bool:
