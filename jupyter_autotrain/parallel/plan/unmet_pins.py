@@ -38,8 +38,10 @@ def _zero(pins: Pins, graph: OpGraph, decision: Decision) -> Iterator[str]:
     if pins.zero is None:
         return
     weights = {t.id for t in graph.tensors if t.kind is TensorKind.PARAMETER and t.trainable}
-    having = [op for op in graph.ops if not weights.isdisjoint(x.tensor for x in op.inputs)]
-    levels = {decision.ops[op.name].states.zero for op in having}
+    levels = set[ZeroLevel]()
+    for op in graph.ops:
+        if not weights.isdisjoint(x.tensor for x in op.inputs):
+            levels.add(decision.ops[op.name].states.zero)
     if pins.zero > ZeroLevel.NONE and decision.mesh.devices == 1:
         yield f"Pinned ZeRO-{pins.zero:d} has no effect: no ranks have the same weights."
     elif levels - {pins.zero}:
