@@ -148,6 +148,7 @@ OTHER_VALUES = {
     "parallel.mesh": {"dp": 2, "tp": 4},
     "parallel.mesh.data": 2,
     "parallel.mesh.tensor": 2,
+    "parallel.mesh.expert": 2,
     "parallel.mesh.pipeline": 2,
     "parallel.simplicity": 0.1,
     "parallel.inputs": "other",
