@@ -9,6 +9,7 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.debug import DebugBackend
 from jupyter_autotrain.backends.services.dlc.backend import DlcBackend
 from jupyter_autotrain.client import requirements
 from jupyter_autotrain.core.backend import Backend, BackendContext
@@ -57,11 +58,12 @@ for step in range(60):
 """
 
 
-def test_several_nodes_are_refused_where_workers_do_not_learn_which_they_are(tmp_path: Path) -> None:
-    backend = DlcBackend(Profile("lab", "dlc", {"job_type": "TFJob"}), BackendContext(Home(tmp_path / "home")))
+def test_several_nodes_are_refused_where_a_trial_has_one(tmp_path: Path) -> None:
     spec = ExperimentSpec("wide", Bundle(), resources=Resources(nodes=2))
-    (told,) = requirements.missing(spec, backend)
+    context = BackendContext(Home(tmp_path / "home"))
+    (told,) = requirements.missing(spec, DebugBackend(Profile("debug", "debug"), context))
     assert told.startswith("resources.nodes (it runs a trial on one node; there, `workers_per_node`")
+    assert [*requirements.missing(spec, DlcBackend(Profile("lab", "dlc", {"job_type": "TFJob"}), context))] == []
 
 
 class TestFaults(ServiceHarness):
