@@ -152,6 +152,7 @@ def serve(link: Connection) -> None:
 def _answer(run: Run) -> tuple[bool, Any]:
     import torch
     from torch import distributed
+    from torch.distributed.tensor.debug import _clear_sharding_prop_cache
 
     torch.set_num_threads(1)
     try:
@@ -162,6 +163,7 @@ def _answer(run: Run) -> tuple[bool, Any]:
         if run.count > 1:
             distributed.barrier()  # a rank that left at once would cut those that still connect
             distributed.destroy_process_group()
+            _clear_sharding_prop_cache()  # it holds equal meshes of groups that are no more
             gc.collect()  # what a later run forks cannot end the threads of this group
     except Exception:  # noqa: BLE001 - the pool ends all ranks and says it
         return False, traceback.format_exc(limit=-6)
