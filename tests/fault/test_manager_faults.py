@@ -248,7 +248,8 @@ def test_a_manager_killed_while_it_stops_trials_still_tells_which_processes_ende
 def test_damaged_status_files_make_no_trial_lost_and_stop_still_finds_every_process(served):
     code = "import subprocess, time\nsubprocess.Popen(['sleep', '600'])\nreport(acc=1)\ntime.sleep(600)"
     served.submit("e1", code, trials=3, concurrency=3)
-    until(lambda: len(served.store.points("e1")) == 3, "all trials run")
+    until(lambda: len(served.store.points("e1")) == 3, "all trials report")
+    until(lambda: served.states("e1") == ["RUNNING"] * 3, "all files of status say that they run")
     for number, data in ((1, b""), (2, b'{"state": "RUN'), (3, b"\xff" * 100)):
         (served.home.trial("e1", number, 1) / "status.json").write_bytes(data)
     until(lambda: "status.json is damaged" in str(manager.explain(served.store, served.home, "exp")), "the doubt")

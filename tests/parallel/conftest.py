@@ -1,4 +1,4 @@
-"""The ranks that all tests of this folder share, and what one process does alone."""
+"""The ranks that all tests of this folder share until its last, and what one process does alone."""
 
 from functools import cache
 
@@ -10,14 +10,14 @@ BODIES = ("loops", "sharing", "staging", "starting", "training")
 IMPORTED = ("transformers.models.gpt2.modeling_gpt2", *(f"tests.parallel.{one}" for one in BODIES))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ranks(tmp_path_factory):
     pool = RankPool(tmp_path_factory.mktemp("ranks"), IMPORTED)
     yield pool
     pool.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def alone(ranks):
     """Model and clipping → losses and gradients of one process, without a plan."""
     from tests.parallel import training  # the folder is collected without torch too
