@@ -17,7 +17,7 @@ from jupyter_autotrain.core.hooks import Hook
 from jupyter_autotrain.manager.hooks.process import try_once
 
 PAYLOAD = {"id": "1", "event": "ended", "text": "ä"}
-WAIT_S = 60
+WAIT_S = 240
 
 
 class _Receiver(BaseHTTPRequestHandler):
@@ -73,7 +73,9 @@ def test_a_service_that_does_not_take_it_is_told_without_values():
         hook = Hook("x", service="json://ada:${KEY}@127.0.0.1:${PORT}", timeout_s=WAIT_S)
         fault = try_once(hook, PAYLOAD, {"KEY": "k-1", "PORT": str(server.server_port)})
     assert fault == "JSON did not take it; look at its address"
-    assert try_once(Hook("x", service="${A}"), PAYLOAD, {"A": "nothing://k-1"}).startswith("its address is none")
+    assert try_once(Hook("x", service="${A}", timeout_s=WAIT_S), PAYLOAD, {"A": "nothing://k-1"}).startswith(
+        "its address is none"
+    )
 
 
 def test_a_redirect_is_not_followed():
@@ -87,12 +89,12 @@ def test_refusals_and_unreachable_addresses_are_told_without_values():
     with receiving(500) as server:
         fault = try_once(Hook("x", server.url, timeout_s=WAIT_S), PAYLOAD, {})
     assert fault == "it was answered with HTTP status 500"
-    gone = try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": f"{server.url}?token=k-1"})
+    gone = try_once(Hook("x", "${URL}", timeout_s=WAIT_S), PAYLOAD, {"URL": f"{server.url}?token=k-1"})
     assert "cannot be reached" in gone
     assert "k-1" not in gone
-    assert "not an http" in try_once(Hook("x", "${URL}"), PAYLOAD, {"URL": "file:///etc/passwd"})
-    assert "did not answer as expected" in try_once(Hook("x", "http://a b/"), PAYLOAD, {})
-    assert try_once(Hook("x", "${URL}"), PAYLOAD, {}).startswith("URL is not set")
+    assert "not an http" in try_once(Hook("x", "${URL}", timeout_s=WAIT_S), PAYLOAD, {"URL": "file:///etc/passwd"})
+    assert "did not answer as expected" in try_once(Hook("x", "http://a b/", timeout_s=WAIT_S), PAYLOAD, {})
+    assert try_once(Hook("x", "${URL}", timeout_s=WAIT_S), PAYLOAD, {}).startswith("URL is not set")
 
 
 def test_a_command_gets_the_json(tmp_path):
