@@ -18,7 +18,7 @@ from jupyter_autotrain.client import clusters
 from jupyter_autotrain.client.experiment import Experiment
 from jupyter_autotrain.client.lookup import default_home
 from jupyter_autotrain.client.submitting import submit
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.core.inventory import Inventory, Node
 from jupyter_autotrain.core.measurement import Measurement
 from jupyter_autotrain.errors import AutotrainError, PlanError, StoreError
@@ -116,7 +116,8 @@ def _measured(experiment: Experiment) -> Mapping[str, object]:
 
 def keep(home: Home, calibration: Calibration) -> None:
     """Keep a calibration in a home, in place of an earlier one of the same place."""
-    home.calibrations.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
+    home.calibrations.mkdir(mode=0o700, exist_ok=True)
     data = json.dumps(calibration.to_json(), indent=1).encode()
     wire.write_atomically(str(home.calibration(calibration.place)), data)
 

@@ -20,7 +20,7 @@ from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.json import from_json, to_json
 from jupyter_autotrain.client.waiting import Progress
 from jupyter_autotrain.core.data import DataFile, DataKind, DataManifest, DataSource, digest, is_executable, signature
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.core.spec import ExperimentSpec
 from jupyter_autotrain.errors import DataError
 
@@ -94,6 +94,7 @@ class _Reading:
     """
 
     def __init__(self, home: Home, path: Path, progress: Progress | None) -> None:
+        self._home = home
         self._path = path
         self._progress = progress
         self._kept = home.digests / f"{hashlib.sha256(os.fsencode(path)).hexdigest()[:32]}.json"
@@ -143,6 +144,7 @@ class _Reading:
 
     def _keep(self, manifest: DataManifest) -> None:
         with suppress(OSError):  # a full disk: it is read again the next time
+            make_private(self._home)
             write(manifest, self._kept)
 
 

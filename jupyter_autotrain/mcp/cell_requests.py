@@ -20,7 +20,7 @@ from jupyter_autotrain.agent import files, wire
 from jupyter_autotrain.agent.json import JsonObject
 from jupyter_autotrain.agent.system.process_identity import ProcessIdentity
 from jupyter_autotrain.client.agent_request import CellRequest, Grant, read_answer, write_answer
-from jupyter_autotrain.core.home import Home
+from jupyter_autotrain.core.home import Home, make_private
 from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.mcp.notebook_file import MAGIC, NotebookFile
 
@@ -105,10 +105,12 @@ class CellRequests:
 
     def _spawn(self, request_id: str, request: CellRequest) -> None:
         folder = self.home.agent_requests / request_id
-        folder.mkdir(parents=True, mode=0o700)
+        make_private(self.home)
+        self.home.agent_requests.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700)
         request.write(folder)
         self._processes = [process for process in self._processes if process.poll() is None]
-        with (folder / _OUTPUT).open("wb") as output:
+        with open(folder / _OUTPUT, "wb", opener=files.private_opener) as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", _PROGRAM, str(folder)],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,

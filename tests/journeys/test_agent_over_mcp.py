@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from contextlib import asynccontextmanager
 from typing import Literal
@@ -143,6 +144,8 @@ def test_an_agent_is_told_why_a_cell_cannot_be_sent_submits_it_within_its_grant_
             assert compared["best"]["params"] == {"x": 3}
 
     asyncio.run(journey())
+    find = ["find", home.root, "-ignore_readdir_race", "!", "-type", "l", "-perm", "/077"]
+    assert subprocess.run(find, capture_output=True, text=True, check=True).stdout == ""
     record = attach("asked", home=home).record
     assert record.spec.origin.notebook == str(notebook_file)
     assert record.spec.origin.asked_by.startswith("mcp ")

@@ -83,6 +83,7 @@ def test_more_ranks_than_were_measured_are_refused(home):
 
 def test_a_damaged_calibration_is_told(home):
     calibrating.keep(home, calibration())
+    assert stat.S_IMODE(home.root.stat().st_mode) == 0o700
     home.calibration("lab").write_text('{"format": 99}')
     with pytest.raises(PlanError, match="Measure again: %autotrain calibrate --backend lab"):
         plan(gpt(batch=8, **SMALL), None, "lab")

@@ -62,8 +62,12 @@ def test_a_big_file_that_did_not_change_is_read_once(tmp_path: Path) -> None:
     after, _ = read(tmp_path, "big.bin", second)
     assert (first.read_bytes, second.read_bytes) == (2_000_000, 0)
     assert before == after
-    kept = list((tmp_path / "home" / "digests").iterdir())
-    assert [stat.S_IMODE(path.stat().st_mode) for path in kept] == [0o600]
+    (kept,) = (tmp_path / "home" / "digests").iterdir()
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (kept, kept.parent, tmp_path / "home")] == [
+        0o600,
+        0o700,
+        0o700,
+    ]
 
 
 def test_of_a_folder_only_the_changed_file_is_read_again(tmp_path: Path) -> None:
