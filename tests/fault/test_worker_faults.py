@@ -76,7 +76,7 @@ def without_cgroups(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """)
     )
     run = starting._run
-    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-2], str(shim), argv[-1]], env))
+    monkeypatch.setattr(starting, "_run", lambda argv, env: run([*argv[:-3], str(shim), argv[-1]], env))
     monkeypatch.setattr(warm_starts, "are_for", lambda _trial, **_options: False)
 
 
