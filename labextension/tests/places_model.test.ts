@@ -74,6 +74,13 @@ test('a project file that needs trust is asked about until it is trusted as it w
   assert.equal(model.needsTrust, false);
 });
 
+test('each content of a project file is asked about once, however often it is read', () => {
+  assert.deepEqual(
+    ['d1', 'd1', 'd2', 'd2'].map((digest) => model.isFirstReview(digest)),
+    [true, false, true, false],
+  );
+});
+
 test('a project file that has changed since it was seen is shown anew, with why', async () => {
   void model.follow();
   await answered(PROJECT);

@@ -48,6 +48,7 @@ export class PlacesModel {
   private asked = 0;
   private shown = 0;
   private isDisposed = false;
+  private reviewed = '';
 
   constructor(private readonly changes: Changes) {}
 
@@ -136,6 +137,13 @@ export class PlacesModel {
   /** The project's file waits for its reader to look at it. */
   get needsTrust(): boolean {
     return Boolean(this.project && !this.project.is_trusted && this.project.effects.length);
+  }
+
+  /** Tell whether its reader was not yet asked about this content, and note that it is asked about now. */
+  isFirstReview(digest: string): boolean {
+    const isFirst = digest !== this.reviewed;
+    this.reviewed = digest;
+    return isFirst;
   }
 
   async trust(digest: string): Promise<void> {

@@ -18,7 +18,7 @@ export function TrustQuestion({ model, trans }: Props): React.JSX.Element | null
   const project = model.needsTrust ? model.project : null;
   const digest = project?.digest;
   React.useEffect(() => {
-    if (project) void ask(project, model, trans);
+    if (project && model.isFirstReview(project.digest)) void ask(project, model, trans);
   }, [digest]);
   if (!project) return null;
   return (
