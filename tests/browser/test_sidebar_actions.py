@@ -114,11 +114,27 @@ def test_the_command_of_the_palette_compares_what_is_chosen_in_the_list(sidebar,
     for number, name in enumerate(["compared-a", "compared-b", "beside"]):
         add(store, f"p{number}", name, [0.5], TrialState.SUCCEEDED)
     for name in ("compared-a", "compared-b"):
-        item(sidebar, name).locator(".jp-Autotrain-facts").click(modifiers=["Control"])
+        ended(item(sidebar, name)).locator(".jp-Autotrain-facts").click(modifiers=["Control"])
     run_command(sidebar.page, "autotrain:compare")
     compared = sidebar.page.get_by_role("article", name="Comparison of 2 experiments")
     names = compared.get_by_role("region", name="Results").get_by_role("rowheader")
     expect(names).to_have_text(["compared-a", "compared-b"])
+
+
+def test_a_row_that_moves_between_press_and_release_is_the_one_that_is_ticked(sidebar, store):
+    add(store, "m1", "pressed", [0.5], TrialState.SUCCEEDED)
+    pressed = ended(item(sidebar, "pressed"))
+    mouse, keys = sidebar.page.mouse, sidebar.page.keyboard
+    pressed.locator(".jp-Autotrain-facts").hover()
+    keys.down("Control")
+    mouse.down()
+    add(store, "m2", "on top", [0.5], TrialState.SUCCEEDED)
+    ended(item(sidebar, "on top"))
+    mouse.up()
+    keys.up("Control")
+    expect(pressed).to_have_attribute("aria-selected", "true")
+    expect(item(sidebar, "on top")).to_have_attribute("aria-selected", "false")
+    expect(group(sidebar, "Done")).to_have_attribute("aria-expanded", "true")
 
 
 def test_a_run_that_was_opened_is_not_compared_with_those_that_are_ticked_after_it(sidebar, store):

@@ -52,3 +52,27 @@ export function pickByFocus(event: React.FocusEvent, model: RowsModel): void {
   const id = event.target.getAttribute('data-id');
   if (id) model.pick(id === model.picked.focused ? model.picked : only(id));
 }
+
+/** What a pointer has pressed: rows of a list that is drawn anew may move under it before it is released. */
+export class Pointer {
+  #pressed = '';
+  #isPressing = false;
+
+  /** Whether a focus that comes now comes by a press. */
+  get isPressing(): boolean {
+    return this.#isPressing;
+  }
+
+  press(event: React.MouseEvent): void {
+    this.#pressed = idAt(event.target);
+    this.#isPressing = true;
+    window.setTimeout(() => {
+      this.#isPressing = false;
+    });
+  }
+
+  /** The row of a click: the one that was pressed. A click that no pointer made is on its target. */
+  clicked(event: React.MouseEvent): string {
+    return event.detail ? this.#pressed : idAt(event.target);
+  }
+}

@@ -5,7 +5,7 @@ import * as React from 'react';
 import type { ExperimentList, Group } from '../api/experiments';
 import { Item } from './item';
 import { isSection, only } from './picked';
-import { idAt, pickByClick, pickByFocus, pickByKey, rowOf } from './row_keys';
+import { Pointer, idAt, pickByClick, pickByFocus, pickByKey, rowOf } from './row_keys';
 import { fileName } from './sections';
 import type { Grouping, Section } from './sections';
 import type { TreeModel } from './tree_model';
@@ -24,7 +24,7 @@ interface Props {
 export function Tree(props: Props): React.JSX.Element {
   const { model, trans } = props;
   const root = React.useRef<HTMLDivElement>(null);
-  const isPointed = React.useRef(false);
+  const [pointer] = React.useState(() => new Pointer());
   const focused = useKeptFocus(root, model);
   const focus = React.useCallback((id: string) => {
     rowOf(root.current, id)?.focus();
@@ -44,21 +44,18 @@ export function Tree(props: Props): React.JSX.Element {
       onKeyDown={(event) => {
         if (onKey(event, model)) focus(model.picked.focused);
       }}
-      onMouseDown={() => {
-        isPointed.current = true;
-        window.setTimeout(() => {
-          isPointed.current = false;
-        });
+      onMouseDown={(event) => {
+        pointer.press(event);
       }}
       onFocus={(event) => {
         focused.current = true;
-        if (!isPointed.current) pickByFocus(event, model);
+        if (!pointer.isPressing) pickByFocus(event, model);
       }}
       onBlur={() => {
         focused.current = false;
       }}
       onClick={(event) => {
-        onClick(event, props);
+        onClick(event, pointer.clicked(event), props);
       }}
       onContextMenu={(event) => {
         const id = idAt(event.target);
@@ -162,8 +159,7 @@ function onFoldingKey(event: React.KeyboardEvent, model: TreeModel, id: string):
   return true;
 }
 
-function onClick(event: React.MouseEvent, { model, onOpen, onTag }: Props): void {
-  const id = idAt(event.target);
+function onClick(event: React.MouseEvent, id: string, { model, onOpen, onTag }: Props): void {
   if (!id) return;
   rowOf(event.currentTarget as HTMLElement, id)?.focus();
   const target = event.target as HTMLElement;

@@ -10,7 +10,7 @@ import { OPEN_EXPERIMENT } from '../sidebar/commands';
 import { Editor } from '../sidebar/editor';
 import { Messages, useMinutes } from '../sidebar/list';
 import { only } from '../sidebar/picked';
-import { idAt, pickByClick, pickByFocus, pickByKey, rowOf } from '../sidebar/row_keys';
+import { Pointer, idAt, pickByClick, pickByFocus, pickByKey, rowOf } from '../sidebar/row_keys';
 import { columns } from './columns';
 import type { Column } from './columns';
 import { Filters } from './filters';
@@ -49,7 +49,7 @@ export function ExperimentsTable({ model, commands, trans }: Props): React.JSX.E
 
 function Table({ model, commands, trans }: Props): React.JSX.Element {
   const root = React.useRef<HTMLTableElement>(null);
-  const isPointed = React.useRef(false);
+  const [pointer] = React.useState(() => new Pointer());
   const shown = React.useMemo(() => columns(trans), [trans]);
   const onEdited = React.useCallback(() => {
     const id = model.draft?.id ?? '';
@@ -70,17 +70,14 @@ function Table({ model, commands, trans }: Props): React.JSX.Element {
         onKeyDown={(event) => {
           if (onKey(event, model)) rowOf(root.current, model.picked.focused)?.focus();
         }}
-        onMouseDown={() => {
-          isPointed.current = true;
-          window.setTimeout(() => {
-            isPointed.current = false;
-          });
+        onMouseDown={(event) => {
+          pointer.press(event);
         }}
         onFocus={(event) => {
-          if (!isPointed.current) pickByFocus(event, model);
+          if (!pointer.isPressing) pickByFocus(event, model);
         }}
         onClick={(event) => {
-          onClick(event, model, open);
+          onClick(event, pointer.clicked(event), model, open);
         }}
         onDoubleClick={(event) => {
           const id = idAt(event.target);
@@ -225,8 +222,7 @@ function onKey(event: React.KeyboardEvent, model: TableModel): boolean {
   return true;
 }
 
-function onClick(event: React.MouseEvent, model: TableModel, open: (id: string) => void): void {
-  const id = idAt(event.target);
+function onClick(event: React.MouseEvent, id: string, model: TableModel, open: (id: string) => void): void {
   if (!id) return;
   rowOf(event.currentTarget as HTMLElement, id)?.focus();
   if (pickByClick(event, model, id)) return;
