@@ -16,17 +16,20 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import psutil
 
+from jupyter_autotrain.testing import wait_until
 from tests.labs import namespaces, silent_disk, ssh_lab_files
 from tests.labs.ssh_host_files import HostFiles, OwnFiles, SharedFiles
 
 _NETWORK = "10.77.0"
+_KILLS = 20  # what is killed may have started another one just then
+_END_S = 0.5
+_OF_HOSTS = ("sshd:", "/usr/sbin/sshd", "cat")
 _PROGRAMS = ("sshd", "ssh-keygen", "ip", "unshare", "nsenter")
 
 
@@ -67,7 +70,8 @@ class LabHost:
 
     def _begin(self) -> None:
         self._process = self._start()
-        self._processes = self._count_processes()
+        self._is_cut = False
+        self._first_processes = set(wait_until(self._all_first, "what keeps the host"))
 
     def _make_server(self) -> None:
         """Configure the SSH server, in the folder that the host calls `files.lab`."""
@@ -172,9 +176,18 @@ class LabHost:
         return subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
 
     def commands(self) -> dict[int, str]:
-        """Return the command lines of all processes on the host but its first and its SSH servers, by pid."""
-        lines = [line.split(maxsplit=1) for line in self.run("ps", "-ewwo", "pid=,args=").splitlines()]
-        return {int(pid): args for pid, args in lines if not _is_of_host(int(pid), args)}
+        """Return the command lines of what runs on the host but its first process and its SSH servers, by pid there."""
+        found = {}
+        for process in self._processes():
+            with contextlib.suppress(psutil.NoSuchProcess, OSError):
+                found[self._pid_there(process)] = " ".join(process.cmdline())
+        return {pid: command for pid, command in found.items() if not command.startswith(_OF_HOSTS)}
+
+    def _pid_there(self, process: psutil.Process) -> int:
+        """Return the pid that a process has on its host."""
+        status = Path(f"/proc/{process.pid}/status").read_text()
+        (pids,) = [line.split()[1:] for line in status.splitlines() if line.startswith("NSpid:")]
+        return int(pids[1])
 
     def is_gone(self, pid: int) -> bool:
         """Return whether no process of the host has this pid any more; one that is not reaped yet is gone."""
@@ -186,11 +199,14 @@ class LabHost:
 
     def cut(self) -> None:
         """Take the host off the network: what is sent to it or by it is lost without an answer."""
+        self._is_cut = True
         self._lab.in_controller("ip", "link", "set", self._port, "down")
 
     def heal(self) -> None:
-        """Put the host back on the network."""
-        self._lab.in_controller("ip", "link", "set", self._port, "up")
+        """Put the host back on the network, unless it is there."""
+        if self._is_cut:
+            self._lab.in_controller("ip", "link", "set", self._port, "up")
+            self._is_cut = False
 
     def freeze(self) -> None:
         """Stop all processes of the host: its kernel still acknowledges what is sent to it, and nobody answers."""
@@ -223,21 +239,31 @@ class LabHost:
         self._begin()
 
     def clear(self) -> None:
-        """End what has been started on the host since its start, by a reboot where there is anything of it."""
-        if not self._is_as_started():
-            self.reboot()
+        """End what has been started on the host since its start, by a reboot where it does not end at once."""
+        with contextlib.suppress(psutil.NoSuchProcess, OSError, IndexError):  # it may have been stopped
+            for _ in range(_KILLS):
+                later = self._later_processes()
+                if not later:
+                    return
+                for process in later:
+                    process.kill()
+                psutil.wait_procs(later, timeout=_END_S)
+        self.reboot()
 
-    def _is_as_started(self) -> bool:
-        """Return whether only its first processes run there, soon: what ends with a connection ends after it."""
-        with contextlib.suppress(OSError, IndexError, subprocess.CalledProcessError):  # it may have been stopped
-            for _ in range(5):
-                if self._count_processes() <= self._processes:
-                    return True
-                time.sleep(0.05)
-        return False
+    def _all_first(self) -> list[psutil.Process]:
+        """Return its first processes once the last of them has begun, which waits for the host's end."""
+        found = self._processes()
+        return found if any(one.name() == "cat" for one in found) else []
 
-    def _count_processes(self) -> int:
-        return len(self.run("ps", "-ewwo", "pid=").splitlines())
+    def _later_processes(self) -> list[psutil.Process]:
+        """Return what runs beside its first processes. Its server counts clients that come in while they are killed."""
+        now = self._processes()
+        if not self._first_processes <= set(now) or any("[accepted]" in "".join(one.cmdline()) for one in now):
+            raise psutil.NoSuchProcess(self.first_pid)
+        return [one for one in now if one not in self._first_processes]
+
+    def _processes(self) -> list[psutil.Process]:
+        return psutil.Process(self.first_pid).children(recursive=True)
 
     def stop(self) -> None:
         """End all processes of the host."""
@@ -314,10 +340,6 @@ class SshLab:
         for host in self.hosts:
             host.stop()
         namespaces.end(self._controller)
-
-
-def _is_of_host(pid: int, args: str) -> bool:
-    return pid == 1 or args.startswith(("sshd:", "/usr/sbin/sshd", "ps -ewwo", "cat"))
 
 
 def _make_key(path: Path) -> None:

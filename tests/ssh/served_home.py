@@ -57,11 +57,11 @@ class ServedHome:
         options = {"hosts": list(hosts), "config_file": str(self._lab.config), "python": sys.executable}
         return BackendChoice(Profile("lab", "ssh", options))  # type: ignore[arg-type]  # the options are JSON
 
-    def values(self, experiment_id: str, *backends: BackendChoice) -> dict[int, float | None]:
+    def values(self, experiment_id: str, *backends: BackendChoice, trials: int) -> dict[int, float | None]:
         """Return what each trial of an experiment with a seed reports, once all have succeeded."""
         code = "import random\nreport(value=random.random())"
         bundle = write_bundle(self.home.bundle(experiment_id), code)
-        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=6, concurrency=2, seed=7)
+        spec = ExperimentSpec("seeded", bundle, backends=backends, trials=trials, concurrency=2, seed=7)
         self.store.add_experiment(experiment_id, spec, time.time())
         self.begin()
         until(lambda: self.store.experiment(experiment_id).state.is_final, "the end")

@@ -16,13 +16,13 @@ def nothing_left(lab: SshLab) -> bool:
     return not any("start.py supervisor" in command for host in lab.hosts for command in host.commands().values())
 
 
-@pytest.mark.parametrize("trials", [9, pytest.param(30, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("trials", "kills"), [(4, 1), pytest.param(30, 2, marks=pytest.mark.long)])
 def test_the_next_manager_finds_every_trial_on_every_host_and_no_report_is_lost_or_doubled(
-    served: ServedHome, lab: SshLab, trials: int
+    served: ServedHome, lab: SshLab, trials: int, kills: int
 ) -> None:
     experiment = served.submit(("h1", "h2", "h3"), trials=trials, concurrency=trials)
     until(lambda: len(served.steps()) > trials // 2, "the first reports")
-    for _ in range(2):
+    for _ in range(kills):
         served.kill()
         served.begin()
         before = sum(map(len, served.steps().values()))
@@ -115,8 +115,8 @@ def test_trials_of_one_experiment_run_here_and_there_and_give_the_same_with_the_
 ) -> None:
     assert lab.hosts
     hosts = served.lab(("h1", "h2"))
-    there = served.values("there", hosts)  # the manager knows them from here on
-    both = served.values("both", LOCAL, hosts)
+    there = served.values("there", hosts, trials=4)  # the manager knows them from here on
+    both = served.values("both", LOCAL, hosts, trials=4)
     assert {trial.backend for trial in served.store.trials("both")} == {"local", "lab"}
-    assert len(set(there.values())) == 6
-    assert served.values("here", LOCAL) == both == there
+    assert len(set(there.values())) == 4
+    assert served.values("here", LOCAL, trials=4) == both == there

@@ -77,6 +77,7 @@ def test_a_rank_that_fails_is_named_also_by_a_supervisor_that_learns_it_late(clu
     cluster.assert_nothing_runs()
 
 
+@pytest.mark.parametrize("prefix", ["openmpi", pytest.param("mpich", marks=pytest.mark.long)], indirect=True)
 def test_hosts_may_have_their_mpi_at_different_paths(prefix: Path, lab: SshLab, tmp_path: Path, scratch: str) -> None:
     second = lab.hosts[1]
     second.run("mount", "--bind", str(prefix), second.make_folder(scratch))

@@ -158,7 +158,7 @@ def ending_soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_after_a_cut_only_the_rest_is_sent(
     lab: SshLab, host: LabHost, kind: TransportKind, source: Path, place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (source / "large.bin").write_bytes(os.urandom(24 * MB))
+    (source / "large.bin").write_bytes(os.urandom(12 * MB))
     cut_at: list[int] = []
 
     def cut_half_way(sent: int, total: int) -> None:
@@ -174,7 +174,7 @@ def test_after_a_cut_only_the_rest_is_sent(
     host.heal()
     again = connect_again(lab, kind)
     total = sent_bytes(again, source, place)
-    assert 0 < total < 24 * MB
+    assert 0 < total < 12 * MB
     assert scan_folder(send(again, source, place)).digest == scan_folder(source).digest
     assert not list(place.blobs.glob("*.part-*"))
     again.close()
@@ -185,7 +185,7 @@ def test_after_a_cut_only_the_rest_is_sent(
 def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
     transport: Transport, host: LabHost, source: Path, place: Place
 ) -> None:
-    (source / "large.bin").write_bytes(os.urandom(24 * MB))
+    (source / "large.bin").write_bytes(os.urandom(12 * MB))
     killed: list[int] = []
 
     def kill_half_way(sent: int, total: int) -> None:
@@ -196,7 +196,7 @@ def test_what_a_killed_receiver_has_half_written_is_told_and_then_made_whole(
         send(transport, source, place, kill_half_way)
     is_told(caught.value, "h1")
     assert killed == [1]
-    assert sent_bytes(transport, source, place) < 24 * MB
+    assert sent_bytes(transport, source, place) < 12 * MB
     assert scan_folder(send(transport, source, place)).digest == scan_folder(source).digest
     transport.close()
     nothing_runs_on(host)
