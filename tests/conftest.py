@@ -83,12 +83,12 @@ class SharedScheduling(LoadScopeScheduling):
         return node in holders or len(holders) < HOLDERS.get(folder, len(self.nodes))
 
 
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """Skip what takes long, unless it was asked for."""
-    for marker, variable, target in (("long", "AUTOTRAIN_LONG_TESTS", "test-all"), ("soak", "AUTOTRAIN_SOAK", "soak")):
-        if item.get_closest_marker(marker) and not os.environ.get(variable):
-            reason = f"takes long: {variable}=1 runs it, as `make {target}` does"
-            item.add_marker(pytest.mark.skip(reason=reason))
+LEFT_OUT = {"long": ("AUTOTRAIN_LONG_TESTS", "test-all"), "soak": ("AUTOTRAIN_SOAK", "soak")}  # unless asked for
+
+
+def is_left_out(item: pytest.Item) -> bool:
+    """Return whether a test runs only where it was asked for."""
+    return any(item.get_closest_marker(mark) and not os.environ.get(LEFT_OUT[mark][0]) for mark in LEFT_OUT)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -104,7 +104,9 @@ def pytest_collection() -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the longest first where processes share the tests."""
+    """Leave out what takes long, and put the longest first where processes share the tests."""
+    config.hook.pytest_deselected(items=list(filter(is_left_out, items)))
+    items[:] = [item for item in items if not is_left_out(item)]
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
 
@@ -127,6 +129,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("skipped tests")
     for reason, count in reasons.most_common():
         terminalreporter.line(f"{count:5d}  {reason}")
+    for mark, (variable, target) in LEFT_OUT.items():
+        if not os.environ.get(variable):
+            terminalreporter.line(f"Marked {mark} and left out: {variable}=1 runs them, as `make {target}` does")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
