@@ -32,6 +32,7 @@ _ELSEWHERE = (
 """Names that the environment, the trial itself or the shell takes care of."""
 _NO_LIBRARIES = ("__main__", "__mp_main__", "IPython", "ipykernel", "jupyter_autotrain", "unittest.mock")
 _MISSING = object()
+_CALLED = frozenset((FunctionType, property, classmethod, staticmethod))
 _SETS = re.compile(
     r"set($|_|[A-Z])|(set|del)attr$|use_|enable|disable|register|unregister|configure|config$|reset_|allow_|add_safe_globals$"
     r"|basicConfig$|captureWarnings$|dictConfig$|fileConfig$|add_type$|filterwarnings$|simplefilter$|resetwarnings$|addfont$|add(Handler|Filter|LevelName)$"
@@ -129,14 +130,27 @@ def _put_on(
 ) -> Iterator[tuple[str, str]]:
     """Yield the attributes put on a module, and on the classes in it that have not been looked at."""
     for name, value in list(attributes.items()):
-        if _is_put_here(value, own):
-            yield f"{owner}.{name}", name
-        elif issubclass(type(value), type) and id(value) not in seen:
+        kind = type(value)
+        if kind in _CALLED:
+            if _is_put_here(value, own):
+                yield f"{owner}.{name}", name
+        elif issubclass(kind, type) and id(value) not in seen:
             seen.add(id(value))
-            members = list(vars(value).items())
-            for k, v in members:
-                if _is_put_here(v, own):
-                    yield f"{owner}.{name}.{k}", k
+            for k in _members_put_here(vars(value), own):
+                yield f"{owner}.{name}.{k}", k
+
+
+def _members_put_here(attributes: Mapping[str, object], own: Collection[int]) -> list[str]:
+    """Return the names of functions of the notebook in a class; libraries have some ten thousand others."""
+    found = []
+    for name, value in list(attributes.items()):
+        kind = type(value)
+        if kind is FunctionType:  # most of them
+            if id(value.__globals__) in own:  # type: ignore[attr-defined]  # it has them
+                found.append(name)
+        elif kind in _CALLED and _is_put_here(value, own):
+            found.append(name)
+    return found
 
 
 def _is_put_here(value: object, own: Collection[int]) -> bool:

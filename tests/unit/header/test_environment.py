@@ -69,12 +69,12 @@ def test_help_and_json_schema_know_the_kinds():
     shown = header.help_text("environment", SCHEMA)
     for kind in ("match", "python", "conda", "requirements", "image"):
         assert f"environment.{kind}:" in shown
-    schema = header.json_schema(SCHEMA)
+    validator = jsonschema.Draft202012Validator(header.json_schema(SCHEMA))
     for good in ("match", {"python": "/a"}, {"image": "a:b"}):
-        jsonschema.validate({"environment": good}, schema)
+        validator.validate({"environment": good})
     for bad in ("mach", {"pythn": "/a"}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"environment": bad}, schema)
+            validator.validate({"environment": bad})
 
 
 @pytest.mark.parametrize(("text", "offered"), [("environment: ma|", {"match"}), ("environment: {co|", {"conda: "})])

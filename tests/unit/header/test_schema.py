@@ -303,14 +303,14 @@ def test_the_json_schema_refuses_what_the_header_refuses(bad):
     with pytest.raises(HeaderError):
         header.from_mapping(bad, header.HeaderContext(schema=SCHEMA))
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(bad, header.json_schema(SCHEMA))
+        jsonschema.Draft202012Validator(header.json_schema(SCHEMA)).validate(bad)
 
 
 def test_the_json_schema_accepts_a_valid_header():
     schema = header.json_schema(SCHEMA)
     jsonschema.Draft202012Validator.check_schema(schema)
     good = {"trials": 3, "tuner": "grid", "resources": {"memory": "8GB"}, "search": {"x": "uniform(0, 1)"}}
-    jsonschema.validate(good, schema)
+    jsonschema.Draft202012Validator(schema).validate(good)
 
 
 @pytest.mark.parametrize("key", header.known_keys(SCHEMA))

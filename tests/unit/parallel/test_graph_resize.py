@@ -10,9 +10,9 @@ from jupyter_autotrain.parallel.graph.prepare import prepare
 from jupyter_autotrain.parallel.graph.resize import Extent, extent_of, resized
 from tests.example_graphs import gpt, llama
 
-SMALL = {"width": 64, "layers": 3, "heads": 4, "vocabulary": 256}
+SMALL = {"width": 64, "layers": 2, "heads": 4, "vocabulary": 256}
 WORDS = {"vocab_size": 96, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
-EXTENTS = [(32, 16), (8, 64), (4, 8)]
+EXTENTS = [(32, 16), (4, 64)]
 
 
 def alike(found, expected, share):
@@ -21,7 +21,7 @@ def alike(found, expected, share):
         assert sum(getattr(op, key) for op in found.ops) == pytest.approx(
             sum(getattr(op, key) for op in expected.ops), rel=1e-6
         )
-    words = {"cluster": "4xA100", "search": "recursive_programming"}
+    words = {"cluster": "2xA100", "search": "recursive_programming"}
     mine, other = (api.plan(graph, None, **words).cost for graph in (found, expected))
     assert mine.step_s == pytest.approx(other.step_s, rel=share)
     assert mine.peak_memory_bytes == pytest.approx(other.peak_memory_bytes, rel=share)

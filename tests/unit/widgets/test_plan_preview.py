@@ -16,8 +16,8 @@ DEADLINE_S = 60.0
 
 @pytest.fixture(scope="module")
 def plan():
-    graph = example_graphs.gpt(width=128, layers=4, heads=4, sequence=64, batch=16, vocabulary=512)
-    return api.plan(graph, None, "8xH100", search="recursive_programming", simplicity=0)
+    graph = example_graphs.gpt(width=128, layers=2, heads=4, sequence=64, batch=16, vocabulary=512)
+    return api.plan(graph, None, "4xH100", search="recursive_programming", simplicity=0)
 
 
 class Recorded(PlanView):
@@ -49,7 +49,7 @@ def view(plan):
     opened.close()
 
 
-def request(seq, devices=8, bandwidth=1.0, memory_bytes=80e9):
+def request(seq, devices=4, bandwidth=1.0, memory_bytes=80e9):
     return {"kind": "replan", "seq": seq, "devices": devices, "bandwidth": bandwidth, "memory_bytes": memory_bytes}
 
 
@@ -59,11 +59,11 @@ def test_the_view_is_the_plan_in_plain_json(plan, view):
 
 
 def test_a_request_is_answered_with_the_plan_of_the_other_machine(plan, view):
-    view.receive(**request(1, devices=4, bandwidth=0.5))
+    view.receive(**request(1, devices=2, bandwidth=0.5))
     answer = view.answer(lambda sent: sent.get("seq") == 1)
-    expected = plan.what_if(devices=4, bandwidth=0.5, memory=80e9)
+    expected = plan.what_if(devices=2, bandwidth=0.5, memory=80e9)
     assert answer["kind"] == "plan"
-    assert answer["view"]["cluster"]["devices"] == 4
+    assert answer["view"]["cluster"]["devices"] == 2
     assert answer["view"]["cost"]["step_s"] == pytest.approx(expected.cost.step_s)
     assert answer["seconds"] > 0
 
@@ -73,7 +73,7 @@ def test_a_request_may_be_for_other_inputs(plan, view):
     view.receive(**request(2), batch=32, sequence=None)
     answer = view.answer(lambda sent: sent.get("seq") == 2)
     assert answer["view"]["inputs"] == {"batch": 32, "sequence": None}
-    expected = plan.what_if(devices=8, memory=80e9, batch=32)
+    expected = plan.what_if(devices=4, memory=80e9, batch=32)
     assert answer["view"]["cost"]["step_s"] == pytest.approx(expected.cost.step_s)
 
 
