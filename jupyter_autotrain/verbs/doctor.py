@@ -31,6 +31,12 @@ from jupyter_autotrain.errors import AutotrainError
 from jupyter_autotrain.header.profiles import Profiles
 from jupyter_autotrain.store import Store
 
+_LIST_EXTENSIONS = """
+import sys
+sys.modules["rfc3987_syntax"] = None
+from jupyterlab.labextensions import main
+main(["list"])
+"""  # without a grammar of addresses that JupyterLab's import compiles for seconds, and no list needs
 _OPTIONAL = {
     "torch": "parallel",
     "paramiko": "ssh",
@@ -194,7 +200,7 @@ def _check_sidebar(environ: Mapping[str, str]) -> Iterator[CheckResult]:
     """Check that JupyterLab loads the extension; nothing where there is no JupyterLab."""
     if importlib.util.find_spec("jupyterlab") is None:
         return
-    argv = [sys.executable, "-m", "jupyter", "labextension", "list"]
+    argv = [sys.executable, "-c", _LIST_EXTENSIONS]
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=dict(environ))
     is_taken = re.search(r"^.*\bjupyter-autotrain v.*enabled.*OK", done.stdout + done.stderr, re.MULTILINE) is not None
     verdict = (
