@@ -91,6 +91,15 @@ def is_left_out(item: pytest.Item) -> bool:
     return any(item.get_closest_marker(mark) and not os.environ.get(LEFT_OUT[mark][0]) for mark in LEFT_OUT)
 
 
+def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[pytest.Item] | None:
+    """Make no tests that are left out anyway, in each of several processes, unless a test is asked for by its name."""
+    marks = getattr(obj, "pytestmark", None)
+    names = {mark.name for mark in marks if isinstance(mark, pytest.Mark)} if isinstance(marks, list) else set[str]()
+    if not any(mark in names and not os.environ.get(LEFT_OUT[mark][0]) for mark in LEFT_OUT):
+        return None
+    return None if any("::" in word for word in collector.config.args) else []
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Keep all that is made while tests are collected: to look through it for garbage takes a third of the time."""
@@ -105,8 +114,9 @@ def pytest_collection() -> Iterator[None]:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what takes long, and put the longest first where processes share the tests."""
-    config.hook.pytest_deselected(items=list(filter(is_left_out, items)))
-    items[:] = [item for item in items if not is_left_out(item)]
+    left_out = dict.fromkeys(filter(is_left_out, items))
+    config.hook.pytest_deselected(items=[*left_out])
+    items[:] = [item for item in items if item not in left_out]
     if hasattr(config, "workerinput"):
         items.sort(key=turn)
 
