@@ -57,7 +57,7 @@ class Loop:
 
 
 def train(model, plan, **words):
-    """Train for five steps: what all ranks see of it."""
+    """Train for three steps: what all ranks see of it."""
     loop = Loop(model, plan, **words)
     losses = []
     gradients = []

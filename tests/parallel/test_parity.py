@@ -1,4 +1,4 @@
-"""Plans that run: five steps of unmodified models on several ranks have the losses and gradients of one process."""
+"""Plans that run: three steps of unmodified models on several ranks have the losses and gradients of one process."""
 
 import pytest
 

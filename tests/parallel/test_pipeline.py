@@ -14,7 +14,6 @@ CASES = [(model, row) for model in training.DEEP_MODELS for row in planning.STAG
 CLIPPED = ["1F1B", "1F1B, FSDP", "interleaved", *planning.SHARED_STAGES]
 DEFAULT = [
     ("llama of 4 layers", "1F1B"),
-    ("gpt2 of 4 layers", "GPipe, FSDP, recomputed"),
     ("bloom of 4 layers", "1F1B"),
     ("llama of 5 layers", "1F1B of 4"),
     ("bert of 4 layers", "interleaved, FSDP"),
@@ -82,7 +81,7 @@ MOVES = {
     "1F1B, FSDP": ("1F1B, FSDP", 4),
     "1F1B, tensor": ("1F1B, tensor", 4),
 }
-DEFAULT_MOVES = [("1F1B", "one process"), ("FSDP", "1F1B, FSDP"), ("tensor", "1F1B, tensor")]
+DEFAULT_MOVES = [("1F1B, FSDP", "one process"), ("tensor", "1F1B, tensor")]
 
 
 def moved(ranks, name, loop, folder):
