@@ -12,11 +12,12 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
 from jupyter_autotrain.parallel.cost.layout import Placement, Shard
 from jupyter_autotrain.parallel.decision import Decision
-from jupyter_autotrain.parallel.graph.graph import WHOLE, Family, LoopRole, Op, Operand, OpGraph
+from jupyter_autotrain.parallel.graph.graph import PARTS, WHOLE, Family, LoopRole, Op, Operand, OpGraph
 from jupyter_autotrain.parallel.graph.tensor_parallel import summed_loops
 from jupyter_autotrain.parallel.tensor_layouts import AxisLayouts, NotExecutedError, layer_of, sizes_in
 
@@ -151,8 +152,13 @@ class _Reader(AxisLayouts):
             self.left[out.tensor] = leaves if made is makes else made
         at_loss = makes is Layout.FEATURES and leaves is makes and self._feeds_loss(op)
         left = Layout.CLASSES if at_loss else leaves
-        parts = self._parts(op) if split is WeightSplit.COLUMNS and op.family is Family.MATMUL else 1
-        self._add(ModuleRecipe(_path(op), split, comes, reads, left, parts), op)
+        if split is WeightSplit.COLUMNS and op.family is Family.MATMUL:
+            parts = self._parts(op)
+            sizes = self._sizes(op)
+            self._check_shared(op, weight, is_fused=parts > 1 or bool(sizes))
+            self._add(ModuleRecipe(_path(op), split, comes, reads, left, parts, sizes), op)
+        else:
+            self._add(ModuleRecipe(_path(op), split, comes, reads, left), op)
 
     def _add(self, module: ModuleRecipe, op: Op) -> None:
         if self.modules.setdefault(module.path, module) != module:
@@ -223,11 +229,28 @@ class _Reader(AxisLayouts):
                 reached += [after for after in self.graph.readers(reader) if after not in reached]
         return False
 
+    def _sizes(self, op: Op) -> tuple[int, ...]:
+        """Return the features of each projection where a product's output is cut by places, or into unequal parts."""
+        parts: dict[str, list[int]] = json.loads(self.graph.meta.get(PARTS, "{}"))
+        return tuple(parts.get(_path(op), ()))
+
+    def _check_shared(self, op: Op, weight: Operand, *, is_fused: bool) -> None:
+        """Check that data ranks can share out a weight along the dim that its projections do not lie along."""
+        ranks = prod(self.decision.mesh.shape) // self.decision.mesh.shape[self.axis]
+        placed = self.decision.ops[op.name].inputs[op.inputs.index(weight)][self.axis]
+        is_first = isinstance(placed, Shard) and placed.dim == 0
+        if is_fused and is_first and self.graph.tensors[weight.tensor].shape[1] % ranks:
+            raise NotExecutedError(
+                f"{op.name} has projections in one weight, of inputs that {ranks} data ranks do not divide"
+            )
+
     def _parts(self, op: Op) -> int:
         """Return how many equal parts the features of a product are cut into, as queries, keys and values are.
 
         What is cut within each head, behind the view that parts these, goes with its head.
         """
+        if self._sizes(op):
+            return 1
         own = [_kind(member.name) for member in op.members]
         for cut in (op, *(self.graph.ops[reader] for reader in self.graph.readers(op))):
             kinds = own if cut is op else [*own, _kind(cut.name), *(_kind(member.name) for member in cut.members)]

@@ -6,7 +6,7 @@ import pytest
 
 from tests.labs.rank_pool import RankPool
 
-BODIES = ("loops", "sharing", "staging", "starting", "training")
+BODIES = ("loading_code", "loops", "sharing", "staging", "starting", "training")
 IMPORTED = ("transformers.models.gpt2.modeling_gpt2", *(f"tests.parallel.{one}" for one in BODIES))
 
 

@@ -133,6 +133,42 @@ def t5(layers=2):
     return transformers.T5ForConditionalGeneration(config)
 
 
+def phi3(layers=2, groups=2):
+    """Return a model with queries, keys and values in one weight, as gate and up; `groups` of heads share keys."""
+    import transformers
+
+    sizes = {**SIZES, **WORDS, "num_key_value_heads": groups, "num_hidden_layers": layers}
+    lengths = {"max_position_embeddings": 64, "original_max_position_embeddings": 64}
+    return transformers.Phi3ForCausalLM(transformers.Phi3Config(**sizes, **lengths))
+
+
+class Grouped(nn.Module):
+    """A layer with one product for all heads, split by sizes, and with biases."""
+
+    def __init__(self, width=32, heads=4, groups=2):
+        super().__init__()
+        own = width // heads
+        self.parts = [width, groups * own, groups * own]
+        self.width_of_head = own
+        self.norm = nn.LayerNorm(width)
+        self.qkv = nn.Linear(width, sum(self.parts))
+        self.o = nn.Linear(width, width)
+
+    def forward(self, x):
+        shape = (*x.shape[:2], -1, self.width_of_head)
+        made = self.qkv(self.norm(x)).split(self.parts, dim=-1)
+        q, k, v = (part.view(shape).transpose(1, 2) for part in made)
+        attended = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return x + self.o(attended.transpose(1, 2).flatten(2))
+
+
+def grouped(layers=2):
+    """Return a model of such layers."""
+    net = Blocks(layers)
+    net.layers = nn.ModuleList(Grouped() for _ in range(layers))
+    return net
+
+
 def mixtral(chosen=2):
     import transformers
 
@@ -179,6 +215,8 @@ def gpt_oss():
 MODELS = {"mlp": Mlp, "cnn": Cnn, "gpt2": gpt2, "llama": llama, "bert": bert, "vit": vit}
 TENSOR_MODELS = {**MODELS, "blocks": Blocks, "t5": t5, "mixtral": mixtral}
 MIXTURES = {"mixtral": mixtral, "one-sided mixtral": one_sided, "qwen moe": qwen_moe, "gpt oss": gpt_oss}
+FUSED_MODELS = {"phi3": phi3, "phi3 without groups": partial(phi3, groups=4), "grouped": grouped, "gpt2": gpt2}
+FUSED_MODELS["phi3 of 4 layers"] = partial(phi3, 4)
 DEEP_MODELS = {f"{made.__name__} of 4 layers": partial(made, 4) for made in (gpt2, llama, bloom, bert, vit, Blocks)}
 DEEP_MODELS["llama of 5 layers"] = partial(llama, 5)
 
@@ -187,7 +225,7 @@ def network(model):
     """Return a model by its name; "random 7" is drawn by that number."""
     if model.startswith("random "):
         return drawn(int(model.removeprefix("random ")))
-    return {**TENSOR_MODELS, **MIXTURES, **DEEP_MODELS, "balanced mixtral": balanced}[model]()
+    return {**TENSOR_MODELS, **FUSED_MODELS, **MIXTURES, **DEEP_MODELS, "balanced mixtral": balanced}[model]()
 
 
 def drawn(number):

@@ -22,7 +22,7 @@ from torch.distributed.checkpoint.filesystem import FileSystemReader
 from torch.distributed.checkpoint.metadata import TensorStorageMetadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
-from torch.distributed.tensor import DTensor, distribute_tensor
+from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.placement_types import _StridedShard
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LRScheduler
@@ -30,6 +30,7 @@ from torch.optim.lr_scheduler import LRScheduler
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.ranks import random_state, set_random_state
+from jupyter_autotrain.parallel.apply.shards import spread_as
 from jupyter_autotrain.parallel.apply.stepping import Stepper
 
 KEPT: Final = 2
@@ -188,7 +189,7 @@ def _spread_as(here: Any, loaded: Any) -> Any:  # noqa: ANN401 - as above
     """Return a loaded tensor in the pieces that the one here has."""
     if not _is_interleaved(here) or not isinstance(loaded, torch.Tensor) or loaded.shape != here.shape:
         return loaded
-    return distribute_tensor(loaded, here.device_mesh, here.placements, src_data_rank=None)
+    return spread_as(loaded, here)
 
 
 def _rank() -> int:

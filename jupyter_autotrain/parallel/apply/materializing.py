@@ -117,11 +117,11 @@ def _move_buffers(module: nn.Module, device: torch.device) -> None:
 def _tied_names(model: nn.Module) -> dict[str, list[str]]:
     """Return for each name of a weight or buffer all names of it."""
     names: dict[Any, list[str]] = {}
-    for name, tensor in _tensors(model):
+    for name, tensor in _named_tensors(model):
         names.setdefault(tensor, []).append(name)
     return {name: every for every in names.values() for name in every}
 
 
-def _tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
+def _named_tensors(model: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
     yield from model.named_parameters(remove_duplicate=False)
     yield from model.named_buffers(remove_duplicate=False)

@@ -3,7 +3,8 @@
 The weight stays a parameter of the module, as one distributed tensor; the forward pass takes this rank's part of it.
 Which rank has what is what Megatron-LM does (Shoeybi et al. 2019): columns are output features, rows input features,
 the vocabulary is rows of an embedding. A bias is split with its columns. It is whole where a weight is split by rows,
-and of several projections in one weight, whose parts FSDP cannot share out along the same dim: a rank reads its part.
+and of several projections in one weight (`fused`), where a rank reads its part: FSDP shares out a vector along its only
+dim, which such a split needs for itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from torch.distributed.tensor.placement_types import Placement, _StridedShard
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.clipping import local
+from jupyter_autotrain.parallel.apply.fused import FusedOutput, FusedShard
 from jupyter_autotrain.parallel.apply.layouts import moved, summed
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, WeightSplit
 
@@ -39,6 +41,8 @@ def placements_of(module: nn.Module, recipe: ModuleRecipe) -> dict[str, Placemen
         dim = 1 - dim
     elif not can_split(module):
         raise _unknown(module, recipe)
+    if recipe.sizes:
+        return {"weight": FusedShard(dim, recipe.sizes)}
     if recipe.parts > 1:
         return {"weight": _StridedShard(dim, split_factor=recipe.parts)}
     found: dict[str, Placement] = {"weight": Shard(dim)}
@@ -118,20 +122,29 @@ def _multiplied(
     if recipe.split is WeightSplit.ROWS:
         x = moved(x, mesh, recipe.comes, recipe.reads)
         made = moved(nn.functional.linear(x, weight), mesh, Layout.TERMS, recipe.leaves)
-        bias = _bias_of(module, recipe.leaves, mesh)
+        bias = _bias_of(module, recipe.leaves, mesh, recipe)
         return made if bias is None else made + bias
     x = shared.of(x, recipe, mesh)
-    made = nn.functional.linear(x, weight, _bias_of(module, Layout.FEATURES, mesh, recipe.parts))
-    return moved(made, mesh, Layout.FEATURES, recipe.leaves)
+    made = nn.functional.linear(x, weight, _bias_of(module, Layout.FEATURES, mesh, recipe))
+    made = moved(made, mesh, Layout.FEATURES, recipe.leaves)
+    return FusedOutput.of(made, recipe.sizes, mesh.size()) if recipe.sizes else made
 
 
-def _bias_of(module: Any, leaves: Layout, mesh: DeviceMesh, parts: int = 1) -> torch.Tensor | None:  # noqa: ANN401 - a linear module
+def _bias_of(
+    module: Any,  # noqa: ANN401 - a linear module
+    leaves: Layout,
+    mesh: DeviceMesh,
+    recipe: ModuleRecipe,
+) -> torch.Tensor | None:
     """Return the part of a module's bias that meets what this rank has of a product."""
     bias: torch.Tensor | None = module.bias
     if bias is None or isinstance(bias, DTensor) or leaves is Layout.WHOLE:
         return None if bias is None else local(bias)
     bias = summed(bias, mesh)
-    return bias if leaves is Layout.POSITIONS else bias.view(parts, mesh.size(), -1)[:, mesh.get_local_rank()].flatten()
+    if leaves is Layout.POSITIONS:
+        return bias
+    parts = bias.split_with_sizes(recipe.sizes) if recipe.sizes else bias.chunk(recipe.parts)
+    return torch.cat([part.chunk(mesh.size())[mesh.get_local_rank()] for part in parts])
 
 
 def _embedded(module: Any, recipe: ModuleRecipe, mesh: DeviceMesh, ids: torch.Tensor) -> torch.Tensor:  # noqa: ANN401 - an embedding

@@ -54,7 +54,8 @@ class ModuleRecipe:
         comes: Layout in which its maker leaves its input.
         reads: Layout in which it reads that.
         leaves: Layout in which its readers find its output.
-        parts: Projections in its weight, of which a rank has its share of each.
+        parts: Equal projections in its weight, of which a rank has its share of each.
+        sizes: The same where the projections are unequal, or cut out by their places: features of each.
         is_gathered: Whether the module that holds it has gathered its input, and sums the gradient of that.
     """
 
@@ -64,6 +65,7 @@ class ModuleRecipe:
     reads: Layout = Layout.WHOLE
     leaves: Layout = Layout.WHOLE
     parts: int = 1
+    sizes: tuple[int, ...] = ()
     is_gathered: bool = False
 
 

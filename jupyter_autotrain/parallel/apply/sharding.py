@@ -16,6 +16,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from jupyter_autotrain.parallel.apply.clipping import local
 from jupyter_autotrain.parallel.apply.experts import shard_beside, share_experts
+from jupyter_autotrain.parallel.apply.fused import shard_beside_parts
 from jupyter_autotrain.parallel.apply.ranks import EXPERT, Ranks
 from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.apply.stages import Tied, groups_of, keep_parts, parts_of
@@ -178,6 +179,8 @@ def _sharded(
         words: dict[str, Any] = {"reshard_after_forward": level is ZeroLevel.PARAMETERS, "mp_policy": policy}
         if module in mixtures:
             words["shard_placement_fn"] = shard_beside(mesh.size(mesh.ndim - 1))
+        elif recipe.tensor:
+            words["shard_placement_fn"] = shard_beside_parts
         yield fully_shard(module, mesh=mesh, **words), level
 
 

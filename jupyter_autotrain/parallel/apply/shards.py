@@ -10,6 +10,7 @@ import torch
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor.placement_types import Placement, Shard, _StridedShard
 
+from jupyter_autotrain.parallel.apply.fused import FusedShard
 from jupyter_autotrain.parallel.apply.ranks import TENSOR
 
 Where: TypeAlias = tuple[tuple[slice, ...], ...]
@@ -30,10 +31,18 @@ def where_of(weight: torch.Tensor) -> Where:
         for axis in reversed(range(mesh.ndim)):
             placement = weight.placements[axis]
             if isinstance(placement, Shard | _StridedShard):
-                parts = _parts(placement) if names[axis] == TENSOR else 1
-                own = _split(indices[placement.dim], mesh.size(axis), place[axis], parts)
-                indices[placement.dim] = own
+                whole = indices[placement.dim]
+                parts = _parts(placement, whole) if names[axis] == TENSOR else (whole,)
+                indices[placement.dim] = _split(parts, mesh.size(axis), place[axis])
     return tuple(_stretches(own.tolist()) for own in indices)
+
+
+def spread_as(tensor: torch.Tensor, here: DTensor) -> DTensor:
+    """Return a tensor that all ranks have in the pieces in which they have another."""
+    own = part_of(tensor, where_of(here)).contiguous()
+    return DTensor.from_local(
+        own, here.device_mesh, here.placements, run_check=False, shape=here.shape, stride=here.stride()
+    )
 
 
 def part_of(tensor: Any, where: Where) -> torch.Tensor:  # noqa: ANN401 - a tensor, or what reads slices of one
@@ -50,15 +59,17 @@ def _joined(tensor: Any, where: Where, chosen: tuple[slice, ...]) -> torch.Tenso
     return parts[0] if len(parts) == 1 else torch.cat(parts, dim)
 
 
-def _parts(placement: Placement) -> int:
-    """Return how many projections there are in a weight of which a rank has its share of each."""
-    return int(placement.split_factor) if isinstance(placement, _StridedShard) else 1
+def _parts(placement: Placement, whole: torch.Tensor) -> Sequence[torch.Tensor]:
+    """Return the projections in a weight of which a rank has its share of each."""
+    if isinstance(placement, FusedShard):
+        return whole.split_with_sizes(placement.sizes)
+    return whole.chunk(int(placement.split_factor)) if isinstance(placement, _StridedShard) else (whole,)
 
 
-def _split(own: torch.Tensor, ranks: int, rank: int, parts: int) -> torch.Tensor:
-    """Return a rank's share of each of some equal parts; ranks after the last share have none."""
-    shares = [part.chunk(ranks) for part in own.chunk(parts)]
-    return torch.cat([share[rank] if rank < len(share) else own[:0] for share in shares])
+def _split(parts: Sequence[torch.Tensor], ranks: int, rank: int) -> torch.Tensor:
+    """Return a rank's share of each part; ranks after the last share have none."""
+    shares = [part.chunk(ranks) for part in parts]
+    return torch.cat([share[rank] if rank < len(share) else share[0][:0] for share in shares])
 
 
 def _stretches(own: Sequence[int]) -> tuple[slice, ...]:

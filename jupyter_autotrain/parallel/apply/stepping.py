@@ -14,7 +14,9 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.clipping import clip
+from jupyter_autotrain.parallel.apply.fused import FusedShard
 from jupyter_autotrain.parallel.apply.sharding import Synchronization
+from jupyter_autotrain.parallel.apply.shards import spread_as
 
 _STEPPER: Final = "_stepper_of_plan"
 _SCHEDULED: Final = "_wrapped_by_lr_sched"  # what schedulers set on the step of their optimizer
@@ -71,7 +73,11 @@ def _like(value: Any, old: torch.Tensor, new: nn.Parameter) -> Any:  # noqa: ANN
     if not isinstance(value, torch.Tensor) or value.shape != old.shape:
         return value
     same = value.to(new.device, new.dtype)
-    return distribute_tensor(same, new.device_mesh, new.placements) if isinstance(new, DTensor) else same
+    if not isinstance(new, DTensor):
+        return same
+    if any(isinstance(placement, FusedShard) for placement in new.placements):
+        return spread_as(same, new)
+    return distribute_tensor(same, new.device_mesh, new.placements)
 
 
 class Masters:

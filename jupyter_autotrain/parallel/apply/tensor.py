@@ -21,6 +21,7 @@ from torch.distributed.tensor.placement_types import Placement
 from torch.utils._pytree import tree_map
 
 from jupyter_autotrain.errors import PlanError
+from jupyter_autotrain.parallel.apply.fused import FusedShard
 from jupyter_autotrain.parallel.apply.layouts import moved, summed
 from jupyter_autotrain.parallel.apply.products import MovedInput, placements_of, split_forward
 from jupyter_autotrain.parallel.apply.recipe import Layout, ModuleRecipe, TensorRecipe, WeightSplit
@@ -82,7 +83,7 @@ def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: Devi
             continue
         for name, placement in placements_of(module, recipe).items():
             weight = getattr(module, name)
-            new, known = made.get(weight) or (_distributed(weight, mesh, placement), placement)
+            new, known = made.get(weight) or (_split_over(weight, mesh, placement), placement)
             if known != placement:
                 raise _tied(recipe.path)
             made[weight] = new, placement
@@ -94,8 +95,11 @@ def _split_weights(model: nn.Module, modules: Iterable[ModuleRecipe], mesh: Devi
                 setattr(module, name, made[weight][0])
 
 
-def _distributed(weight: nn.Parameter, mesh: DeviceMesh, placement: Placement) -> nn.Parameter:
-    split = distribute_tensor(weight.detach(), mesh, [placement], src_data_rank=None)
+def _split_over(weight: nn.Parameter, mesh: DeviceMesh, placement: Placement) -> nn.Parameter:
+    if isinstance(placement, FusedShard):  # torch distributes by its own placements alone
+        split = placement.distributed(weight.detach(), mesh)
+    else:
+        split = distribute_tensor(weight.detach(), mesh, [placement], src_data_rank=None)
     return nn.Parameter(split, requires_grad=weight.requires_grad)
 
 

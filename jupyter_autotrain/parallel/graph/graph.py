@@ -43,6 +43,8 @@ JOINS = frozenset(("cat", "stack"))
 """With `SUMS`, kinds of ops that are linear in all their tensors taken together."""
 EXPERTS = "experts"
 """Key of `OpGraph.meta`: paths of modules whose experts may lie on several ranks, as JSON."""
+PARTS = "parts"
+"""Key of `OpGraph.meta`: path of a module that makes several projections by one product → features of each, as JSON."""
 SIZES = "sizes"
 """Key of `OpGraph.meta`: path of a module that writes out sizes of heads or features → attributes that hold them."""
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, TypeVar
 
 from jupyter_autotrain.agent.sizes import format_memory
+from jupyter_autotrain.errors import PlanError
 from jupyter_autotrain.parallel.apply.recipe import PipelineRecipe, Recipe
 from jupyter_autotrain.parallel.choices import is_batch_norm
 from jupyter_autotrain.parallel.cost.memory import Recompute, Schedule, ZeroLevel
@@ -19,8 +20,10 @@ from jupyter_autotrain.parallel.plan.recipe_code import (
     recipe_code,
     recompute_lines,
     share_lines,
+    start_lines,
     switches,
     usage,
+    weights_line,
 )
 from jupyter_autotrain.parallel.plan.recipes import recipe_of
 from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table, tuple_lines
@@ -35,15 +38,20 @@ _SCHEDULES = {
 }
 
 
-def code(plan: PlanData) -> str:
-    """Return the recipe of a plan that runs, written out; else calls of torch by module, which expect `model`."""
+def code(plan: PlanData, weights: str = "") -> str:
+    """Return the recipe of a plan that runs, written out; else calls of torch by module, which expect `model`.
+
+    Args:
+        plan: The plan; one that runs, if it is to read weights.
+        weights: Folder or file of which each rank reads its part; "": the model has values.
+    """
     costs = plan.decision_costs()
     if not plan.beyond:
         recipe = recipe_of(costs)
         if recipe.pipeline:
-            return pipeline_code(recipe, [_title(plan)])
+            return pipeline_code(recipe, [_title(plan)], weights)
         statistics = any(map(is_batch_norm, plan.graph.ops))
-        return recipe_code(recipe, [_title(plan)], batch_statistics=statistics)
+        return recipe_code(recipe, [_title(plan)], batch_statistics=statistics, weights=weights)
     modules = modules_of(costs)
     here = [module for module in modules if not module.host_table]
     meta = plan.graph.meta
@@ -56,6 +64,21 @@ def code(plan: PlanData) -> str:
     body = "\n\n".join([*source.reached_from(own), own])
     imports = "\n".join(source.import_lines(body))
     return f"{_head(plan, caveats(costs, modules))}\n{imports}\n\n{body}\n"
+
+
+def check_reading(plan: PlanData, tool: str) -> None:
+    """Check that the code of a plan can read weights.
+
+    Raises:
+        PlanError: It is a tool's configuration, or the plan does not run.
+    """
+    if tool or plan.beyond:
+        found = f"the configuration of {tool}" if tool else f"a plan with what is not executed ({plan.beyond[0]})"
+        raise PlanError(
+            f"Weights are given for {found}.",
+            "Code of torch alone, of a plan that runs: it reads them.",
+            "Leave out `weights`; the script there loads the model.",
+        )
 
 
 def _title(plan: PlanData) -> str:
@@ -177,6 +200,7 @@ def _accumulation(plan: PlanData) -> str:
 
 _PIPELINE_IMPORTS: Final = """
 import functools
+import warnings
 import torch
 from torch import distributed
 from torch.utils._pytree import tree_map
@@ -215,21 +239,24 @@ def train(model, loader, epochs=1, max_norm=None):
 '''
 
 
-def pipeline_code(recipe: Recipe, head: Sequence[str]) -> str:
+def pipeline_code(recipe: Recipe, head: Sequence[str], weights: str = "") -> str:
     """Return a module with `spread_stages`, `make_optimizer` and `train`; it needs torch and nothing else.
 
     Args:
         recipe: How the plan is executed.
         head: Comment lines above it.
+        weights: Folder or file of which each rank reads its part; "": the model has values.
     """
     masters = bool(recipe.compute) and recipe.samples == 1
     optimizer = optimizer_code(masters=masters, several_meshes=recipe.tensor is not None)
-    own = ["\n".join(_table(recipe)), "\n".join(_spread(recipe)), optimizer, _LOOP]
-    source = Source.of_interpreter(staged=True)
+    loads = bool(weights)
+    table = "\n".join(_table(recipe)) + weights_line(weights)
+    own = [table, "\n".join(_spread(recipe, loads=loads)), optimizer, _LOOP]
+    source = Source.of_interpreter(staged=True, loads=loads)
     source.read(_PIPELINE_IMPORTS)
     shared = source.reached_from("\n".join(own))
     body = "\n\n".join(part.strip("\n") + "\n" for part in (*shared, *own))
-    lines = [f"# {line}" for line in (*head, *usage(recipe))]
+    lines = [f"# {line}" for line in (*head, *usage(recipe, loads=loads))]
     imports = source.import_lines(body)
     return "\n".join([*lines, "", "from __future__ import annotations", "", *imports, "", body])
 
@@ -265,18 +292,23 @@ def _stages(pipeline: PipelineRecipe) -> Iterator[str]:
     yield "),"
 
 
-def _spread(recipe: Recipe) -> Iterator[str]:
+def _spread(recipe: Recipe, *, loads: bool) -> Iterator[str]:
+    whose = "of WEIGHTS" if loads else "those of rank 0"
     yield "def spread_stages(model):"
-    yield '    """Keep the weights of this rank\'s stage, those of rank 0; return the ranks and what they exchange."""'
+    yield f'    """Keep the weights of this rank\'s stage, {whose}; return the ranks and what they exchange."""'
     yield "    ranks = meet(RECIPE)"
+    if loads:
+        yield from start_lines("ranks")
     yield "    own = ranks.rank // ranks.sharers"
     yield "    torch.manual_seed(torch.initial_seed() % 2**32 + own)  # ranks drop out other units"
     off = switches(without_cache=recipe.without_cache, without_checkpointing=recipe.without_checkpointing)
     yield from (f"    {line}" for line in off)
     yield from recompute_lines(recipe)
-    yield "    copy_from_rank_0(model, ranks.device)"
+    if not loads:
+        yield "    copy_from_rank_0(model, ranks.device)"
     yield "    tied = keep_parts(model, RECIPE.pipeline, ranks)"
-    yield "    model.to(ranks.device)"
+    if not loads:
+        yield "    model.to(ranks.device)"
     if recipe.tensor:
         yield from share_lines("ranks.tensor, staged=True")
-    yield "    return ranks, spread_parts(model, RECIPE, ranks, tied)"
+    yield f"    return ranks, spread_parts(model, RECIPE, ranks, tied{', start.fill' if loads else ''})"

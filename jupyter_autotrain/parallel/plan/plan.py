@@ -16,7 +16,7 @@ from jupyter_autotrain.parallel.apply.recipe import Recipe
 from jupyter_autotrain.parallel.graph.prepare import PreparedGraph
 from jupyter_autotrain.parallel.graph.resize import Extent, resized
 from jupyter_autotrain.parallel.plan import text_report
-from jupyter_autotrain.parallel.plan.code import code
+from jupyter_autotrain.parallel.plan.code import check_reading, code
 from jupyter_autotrain.parallel.plan.difference import PlanDifference, difference
 from jupyter_autotrain.parallel.plan.explanation import Explanation
 from jupyter_autotrain.parallel.plan.exports import export
@@ -112,7 +112,7 @@ class Plan(PlanData, Displayable):
         """Everything to draw as plain JSON values; the keys are described in `jupyter_autotrain.parallel.plan.view`."""
         return view(self)
 
-    def to_code(self, tool: str = "") -> str:
+    def to_code(self, tool: str = "", *, weights: str | Path | None = None) -> str:
         """Return the plan as code of torch alone, or as a tool's configuration.
 
         Where the plan runs, the code is its recipe written out: a module with `train(model, loader)` for torchrun,
@@ -121,11 +121,15 @@ class Plan(PlanData, Displayable):
         Args:
             tool: `accelerate`, `torchtitan`, `lightning`, `deepspeed`, `megatron` or `trainer` (of transformers); its
                 configuration says first what it cannot express.
+            weights: Where the code reads the weights of a model on the meta device, as `apply` does: a folder with
+                safetensors files, or one file, on each rank's machine. Without it the model has values.
 
         Raises:
-            PlanError: No tool has that name.
+            PlanError: No tool has that name, or weights are given for what does not read them.
         """
-        return export(self, tool) if tool else code(self)
+        if weights is not None:
+            check_reading(self, tool)
+        return export(self, tool) if tool else code(self, str(weights or ""))
 
     def recipe(self) -> Recipe:
         """Return how the plan is executed, as plain data.

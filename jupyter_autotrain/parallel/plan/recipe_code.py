@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from jupyter_autotrain.parallel.apply.recipe import Recipe
+from jupyter_autotrain.parallel.apply.recipe import Recipe, TensorRecipe
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.plan.modules import indices_of
 from jupyter_autotrain.parallel.plan.tensor_code import EXPERT_TABLE, TABLE, Source, expert_table, tensor_table
@@ -86,27 +87,35 @@ def train(model, loader, epochs=1, max_norm=None):
 '''
 
 
-def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool = False) -> str:
+def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool = False, weights: str = "") -> str:
     """Return a module with `spread`, `make_optimizer`, `train_step` and `train`; it needs torch and nothing else.
 
     Args:
         recipe: How the plan is executed.
         head: Comment lines above it.
         batch_statistics: Whether the model takes statistics over the batch.
+        weights: Folder or file of which each rank reads its part; "": the model has values.
     """
     masters = bool(recipe.compute) and not _is_grouped(recipe)
     optimizer = optimizer_code(masters=masters, several_meshes=_has_own_parts(recipe))
-    own = [_spread(recipe, batch_statistics), optimizer, _loop(recipe)]
+    own = [_spread(recipe, batch_statistics=batch_statistics, loads=bool(weights)), optimizer, _loop(recipe)]
     if recipe.tensor:
         own.insert(0, "\n".join(tensor_table(recipe.tensor)))
     if recipe.experts:
         own.insert(0, "\n".join(expert_table(recipe.experts)))
-    source = Source.of_interpreter()
+    source = Source.of_interpreter(loads=bool(weights))
     source.read(_IMPORTS)
     shared = source.reached_from("\n".join(own))
-    body = "\n\n".join(part.strip("\n") + "\n" for part in (_constants(recipe), *shared, *own))
-    lines = [f"# {line}" for line in (*head, *usage(recipe))]
-    return "\n".join([*lines, "", *source.import_lines(body), "", body])
+    constants = _constants(recipe) + weights_line(weights)
+    body = "\n\n".join(part.strip("\n") + "\n" for part in (constants, *shared, *own))
+    lines = [f"# {line}" for line in (*head, *usage(recipe, loads=bool(weights)))]
+    future = ["from __future__ import annotations", ""] if weights else []
+    return "\n".join([*lines, "", *future, *source.import_lines(body), "", body])
+
+
+def weights_line(weights: str) -> str:
+    """Return the line that says where weights are read."""
+    return f"WEIGHTS = {json.dumps(weights)}  # each rank reads its part\n" if weights else ""
 
 
 def optimizer_code(*, masters: bool, several_meshes: bool = False) -> str:
@@ -125,13 +134,21 @@ def _has_own_parts(recipe: Recipe) -> bool:
     return recipe.tensor is not None or recipe.experts is not None
 
 
-def usage(recipe: Recipe) -> Iterator[str]:
+def _has_fused(recipe: TensorRecipe) -> bool:
+    """Return whether several projections lie in one weight, of which a rank has its share of each."""
+    return any(module.parts > 1 or module.sizes for module in recipe.modules)
+
+
+def usage(recipe: Recipe, *, loads: bool) -> Iterator[str]:
     """Yield how a script uses the code, and how it is started."""
     start = f"torchrun --nproc-per-node {recipe.ranks} script.py" if recipe.ranks > 1 else "python script.py"
     yield f"Save it as plan_code.py. In your script, started with `{start}`"
     if recipe.ranks > 1:
-        yield "(on several machines with --nnodes and a rendezvous), with batches that are alike on all ranks, and a"
-        yield "model that has values, those of rank 0 (on the meta device: plan.apply(..., weights=folder) reads them):"
+        yield "(on several machines with --nnodes and a rendezvous), with batches that are alike on all ranks:"
+    if loads:
+        yield "The model is made under `with torch.device('meta'):`; each rank reads its part of WEIGHTS."
+    elif recipe.ranks > 1:
+        yield "The model has values, those of rank 0 (to_code(weights=folder): each rank reads its part of them)."
     yield "  from plan_code import train"
     yield "  for loss in train(model, loader): ..."
 
@@ -147,16 +164,23 @@ def _constants(recipe: Recipe) -> str:
     )
 
 
-def _spread(recipe: Recipe, batch_statistics: bool) -> str:
-    lines = ["def spread(model):", '    """Return the model as this rank trains it, with the weights of rank 0."""']
+def _spread(recipe: Recipe, *, batch_statistics: bool, loads: bool) -> str:
+    whose = "its part of WEIGHTS" if loads else "the weights of rank 0"
+    lines = ["def spread(model):", f'    """Return the model as this rank trains it, with {whose}."""']
     if recipe.ranks > 1:
         lines += _met(recipe)
-        if batch_statistics:
-            lines += ['    if KIND == "cuda":', "        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)"]
+    if loads:
+        lines += start_lines(f"Ranks({'distributed.get_rank()' if recipe.ranks > 1 else '0'}, RANKS, DEVICE, None)")
+    if recipe.ranks > 1 and batch_statistics:
+        lines += ['    if KIND == "cuda":', "        model = torch.nn.SyncBatchNorm.convert_sync_batchnorm(model)"]
     off = switches(without_cache=recipe.without_cache, without_checkpointing=recipe.without_checkpointing)
-    lines += [*(f"    {line}" for line in off), "    model.to(DEVICE)", *recompute_lines(recipe)]
-    if recipe.ranks > 1:
-        lines += ["    copy_from_rank_0(model, DEVICE)", *_distributed(recipe)]
+    lines += [f"    {line}" for line in off]
+    if not loads:
+        lines.append("    model.to(DEVICE)")
+    lines += recompute_lines(recipe)
+    if recipe.ranks > 1 and not loads:
+        lines.append("    copy_from_rank_0(model, DEVICE)")
+    lines += _distributed(recipe, loads=loads)
     return "\n".join([*lines, "    return model"])
 
 
@@ -202,7 +226,14 @@ def recompute_lines(recipe: Recipe) -> Iterator[str]:
             yield f"        recompute(model.get_submodule(path), attention_alone={mode is Recompute.SELECTIVE})"
 
 
-def _distributed(recipe: Recipe) -> Iterator[str]:
+def start_lines(ranks: str) -> Iterator[str]:
+    """Yield what finds the values of a model on the meta device, before anything of it is split."""
+    yield f"    start = start_of(model, WEIGHTS, {ranks})"
+    yield "    if start.told:"
+    yield "        warnings.warn(start.told)"
+
+
+def _distributed(recipe: Recipe, *, loads: bool) -> Iterator[str]:
     """Yield what makes the weights those of a rank: layers shared, then replicas or shards."""
     if recipe.tensor:
         yield from share_lines('mesh["tensor"]')
@@ -210,7 +241,9 @@ def _distributed(recipe: Recipe) -> Iterator[str]:
         yield f'    share_experts(model, {EXPERT_TABLE}, mesh["expert"])'
     if _is_grouped(recipe):
         yield from _sharded(recipe)
-    elif recipe.samples > 1:
+    if loads:
+        yield "    start.fill(model)"
+    if recipe.samples > 1 and not _is_grouped(recipe):
         yield "    replicate(model, device_mesh=mesh)"
 
 
@@ -234,6 +267,8 @@ def _sharded(recipe: Recipe) -> Iterator[str]:
         words += ", mp_policy=policy"
         yield f"    policy = MixedPrecisionPolicy(param_dtype=torch.{recipe.compute})"
         yield "    model.float()  # shards of 32 bits"
+    if recipe.tensor and recipe.zero is not ZeroLevel.NONE and _has_fused(recipe.tensor):
+        words += ", shard_placement_fn=shard_beside_parts"
     if recipe.experts:
         beside = ', shard_placement_fn=shard_beside(mesh["data"].size())' if recipe.zero is not ZeroLevel.NONE else ""
         yield f"    for path in {EXPERT_TABLE}.modules:"

@@ -17,7 +17,9 @@ TABLE: Final = "LAYERS"
 EXPERT_TABLE: Final = "EXPERTS"
 _MEMORY: Final = "jupyter_autotrain.parallel.cost"
 _INTERPRETER: Final = "jupyter_autotrain.parallel.apply"
-_SHARED: Final = ("recipe", "recompute", "clipping", "layouts", "products", "tensor", "experts")  # in order of need
+# Modules in the order in which they need one another.
+_SHARED: Final = ("recipe", "recompute", "clipping", "layouts", "fused", "products", "tensor", "experts")
+_LOADING: Final = ("ranks", "shards", "weight_files", "drawing", "materializing")
 _STAGED: Final = ("ranks", "stages", "sharding", "pipeline")
 _FOR_CHECKERS: Final = re.compile(r"  # (?:type: ignore|noqa).*")
 _ERROR: Final = '''class PlanError(Exception):
@@ -25,6 +27,12 @@ _ERROR: Final = '''class PlanError(Exception):
 
     def __str__(self):
         return " ".join(self.args)
+'''
+_MISSING: Final = '''class MissingExtraError(PlanError):
+    """A package that is not installed."""
+
+    def __init__(self, package, extra, purpose):
+        super().__init__(f"{purpose} needs the package {package}.", f"Install it with: pip install {package}")
 '''
 
 
@@ -42,16 +50,17 @@ class Source:
         imports: Name → module and name there; those of this package are definitions.
     """
 
-    definitions: dict[str, str] = field(default_factory=lambda: {"PlanError": _ERROR})
+    definitions: dict[str, str] = field(default_factory=lambda: {"PlanError": _ERROR, "MissingExtraError": _MISSING})
     imports: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def of_interpreter(cls, *, staged: bool = False) -> Source:
-        """Return what runs recipes, or those with pipeline stages, but for the entry points."""
+    def of_interpreter(cls, *, staged: bool = False, loads: bool = False) -> Source:
+        """Return what runs recipes, or those with pipeline stages, but for the entry points; and what loads weights."""
         source = cls()
         if staged:
             source.read(files(_MEMORY).joinpath("memory.py").read_text(encoding="utf-8"))
-        for module in (*_SHARED, *(_STAGED if staged else ("sharding",))):
+        modules = dict.fromkeys((*_SHARED, *(_LOADING if loads else ()), *(_STAGED if staged else ("sharding",))))
+        for module in modules:
             source.read(files(_INTERPRETER).joinpath(f"{module}.py").read_text(encoding="utf-8"))
         return source
 

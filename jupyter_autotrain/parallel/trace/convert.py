@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import TypeAlias
 
 from jupyter_autotrain.parallel.graph.batch_dims import CONSTANT, COUNTING
 from jupyter_autotrain.parallel.graph.builder import Builder, Costs
-from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, OpGraph, TensorKind
+from jupyter_autotrain.parallel.graph.graph import DTYPE_BYTES, PARTS, OpGraph, TensorKind
 from jupyter_autotrain.parallel.graph.rules import Call
+from jupyter_autotrain.parallel.trace.fused_parts import note_parts
 from jupyter_autotrain.parallel.trace.traced_ops import SeenTensor, TracedOp
 
 KEEPING = frozenset(("view", "_unsafe_view", "reshape", "unsqueeze", "squeeze", "_to_copy", "clone", "alias", "detach"))
@@ -38,6 +40,7 @@ def to_graph(
     """
     changing = _changing(seen, records)
     alive = _needed([record for record in records if not changing.isdisjoint(record.inputs)], loss)
+    fused = note_parts(seen, alive)
     owners = {storage: place for storage, place in owners.items() if place in changing}
     read = {loss}.union(*(record.inputs for record in alive))
     made = read.intersection(chain.from_iterable(record.outputs for record in alive))
@@ -51,7 +54,7 @@ def to_graph(
             if place not in ids:
                 ids[place] = _tensor(builder, seen[place], constants.get(place, ""))
         _add(builder, record, outputs, (seen, ids, owners, counted))
-    return builder.graph()
+    return builder.graph(**({PARTS: json.dumps(fused)} if fused else {}))
 
 
 def _changing(seen: Sequence[SeenTensor], records: Sequence[TracedOp]) -> set[int]:

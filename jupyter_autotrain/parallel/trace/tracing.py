@@ -148,7 +148,7 @@ def trace(
     notes = {"note": NOTE} if checkpoints.used else {}
     if past:
         notes["cache"] = "off"
-    return fold(replace(graph, meta={"torch": torch.__version__, **notes, **sizes.notes()}))
+    return fold(replace(graph, meta={"torch": torch.__version__, **notes, **graph.meta, **sizes.notes()}))
 
 
 def _forward(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd, prod
 
@@ -92,6 +93,8 @@ def within(call: Call) -> Nest:
     operands = (*call.inputs, *call.outputs)
     if {*map(len, operands)} != {rank}:
         return replicated(call, Family.RESHAPE)
+    if _numbers(call, "parts"):
+        return _part_cut_out(call)
     named = call.dims("dim", rank, (0,)) if call.kind in CUTS else call.dims("dims", rank)
     if call.kind == "slice" and call.inputs[0] == call.outputs[0]:
         named = ()
@@ -99,6 +102,23 @@ def within(call: Call) -> Nest:
     changed = np.flatnonzero((sizes != sizes[0]).any(axis=0)).tolist()
     subscripts = letters(rank, {*named, *changed})
     return nest(call, Family.RESHAPE, [subscripts] * len(call.inputs), [subscripts] * len(call.outputs))
+
+
+def _part_cut_out(call: Call) -> Nest:
+    """Return the nest of a slice that is one of the parts into which a product's output is cut.
+
+    Argument: `parts`, the sizes of all of them. A device has its share of each, as with a split into parts.
+    """
+    (dim,) = call.dims("dim", len(call.inputs[0]), (0,))
+    subscripts = letters(len(call.inputs[0]))
+    whole = nest(call, Family.RESHAPE, [subscripts], [subscripts])
+    along = whole.outputs[0][dim]
+    size = gcd(*_numbers(call, "parts"))
+    loops = [
+        replace(loop, size=size, shardable=size > 1) if number == along else loop
+        for number, loop in enumerate(whole.loops)
+    ]
+    return replace(whole, loops=tuple(loops))
 
 
 def part_written(call: Call) -> Nest:
@@ -121,7 +141,7 @@ def part_written(call: Call) -> Nest:
 
 
 def split(call: Call) -> Nest:
-    """Split into parts: the dim split becomes a loop when the parts are equal.
+    """Split into parts: the dim split becomes a loop when the parts are equal, or those of a product (`parts`).
 
     Splitting that loop means that each device holds its share of EVERY part (of a fused query-key-value product: its
     heads of all three), which the weight in front is laid out for when it is sharded.
@@ -131,7 +151,7 @@ def split(call: Call) -> Nest:
     (dim,) = call.dims("dim", rank, (0,))
     parts = [out[dim] for out in call.outputs]
     equal = len(set(parts)) == 1 and shape[dim] == sum(parts)
-    subscripts = letters(rank, () if equal else (dim,))
+    subscripts = letters(rank, () if equal or _numbers(call, "parts") else (dim,))
     return nest(call, Family.RESHAPE, [subscripts], [subscripts] * len(call.outputs))
 
 
