@@ -26,7 +26,7 @@ from jupyter_autotrain.parallel.plan.recipe_code import (
     weights_line,
 )
 from jupyter_autotrain.parallel.plan.recipes import recipe_of
-from jupyter_autotrain.parallel.plan.tensor_code import TABLE, Source, tensor_table, tuple_lines
+from jupyter_autotrain.parallel.plan.tensor_code import FUTURE, TABLE, Source, tensor_table, tuple_lines
 from jupyter_autotrain.parallel.tensor_axis import tensor_axis, tensor_recipe, why_not_executed
 
 Value = TypeVar("Value", int, Recompute)
@@ -63,7 +63,7 @@ def code(plan: PlanData, weights: str = "") -> str:
     source.read(_IMPORTS)
     body = "\n\n".join([*source.reached_from(own), own])
     imports = "\n".join(source.import_lines(body))
-    return f"{_head(plan, caveats(costs, modules))}\n{imports}\n\n{body}\n"
+    return f"{_head(plan, caveats(costs, modules))}\n{FUTURE}\n\n{imports}\n\n{body}\n"
 
 
 def check_reading(plan: PlanData, tool: str) -> None:
@@ -258,7 +258,7 @@ def pipeline_code(recipe: Recipe, head: Sequence[str], weights: str = "") -> str
     body = "\n\n".join(part.strip("\n") + "\n" for part in (*shared, *own))
     lines = [f"# {line}" for line in (*head, *usage(recipe, loads=loads))]
     imports = source.import_lines(body)
-    return "\n".join([*lines, "", "from __future__ import annotations", "", *imports, "", body])
+    return "\n".join([*lines, "", FUTURE, "", *imports, "", body])
 
 
 def _table(recipe: Recipe) -> Iterator[str]:

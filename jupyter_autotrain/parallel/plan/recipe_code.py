@@ -10,7 +10,7 @@ from typing import Final
 from jupyter_autotrain.parallel.apply.recipe import Recipe, TensorRecipe
 from jupyter_autotrain.parallel.cost.memory import Recompute, ZeroLevel
 from jupyter_autotrain.parallel.plan.modules import indices_of
-from jupyter_autotrain.parallel.plan.tensor_code import EXPERT_TABLE, TABLE, Source, expert_table, tensor_table
+from jupyter_autotrain.parallel.plan.tensor_code import EXPERT_TABLE, FUTURE, TABLE, Source, expert_table, tensor_table
 
 _IMPORTS: Final = """
 import os
@@ -109,8 +109,7 @@ def recipe_code(recipe: Recipe, head: Sequence[str], *, batch_statistics: bool =
     constants = _constants(recipe) + weights_line(weights)
     body = "\n\n".join(part.strip("\n") + "\n" for part in (constants, *shared, *own))
     lines = [f"# {line}" for line in (*head, *usage(recipe, loads=bool(weights)))]
-    future = ["from __future__ import annotations", ""] if weights else []
-    return "\n".join([*lines, "", *future, *source.import_lines(body), "", body])
+    return "\n".join([*lines, "", FUTURE, "", *source.import_lines(body), "", body])
 
 
 def weights_line(weights: str) -> str:

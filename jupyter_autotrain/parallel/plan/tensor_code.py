@@ -13,6 +13,7 @@ from typing import Final
 from jupyter_autotrain.parallel.apply.recipe import ExpertRecipe, Layout, ModuleRecipe, TensorRecipe
 from jupyter_autotrain.parallel.plan.modules import indices_of, template_of
 
+FUTURE: Final = "from __future__ import annotations"
 TABLE: Final = "LAYERS"
 EXPERT_TABLE: Final = "EXPERTS"
 _MEMORY: Final = "jupyter_autotrain.parallel.cost"
