@@ -54,6 +54,7 @@ _LEAVE = """async () => {
     }
 }"""
 _END_KERNELS = "() => window.jupyterapp?.serviceManager.kernels.shutdownAll()"
+_HAS_FOCUS = "() => document.activeElement.closest('.jp-Notebook') !== null"
 _KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel"
 
 
@@ -194,6 +195,7 @@ class Lab:
         self.page.evaluate(_SHOW, f"{self.name}.ipynb")
         self.page.wait_for_selector(".jp-Notebook .jp-Cell")
         self.until_idle()
+        self.page.wait_for_function(_HAS_FOCUS)  # else the first key goes elsewhere
 
     def visit(self, page: Any) -> None:
         """Load the page of the notebook."""

@@ -46,7 +46,8 @@ def no_errors(page: Any, ours: str = "") -> Iterator[None]:
     page.on("pageerror", keep)
     yield
     page.remove_listener("pageerror", keep)
-    assert [error for error in errors if ours in error] == []
+    found = [error for error in errors if ours in error]
+    assert not found, "\n".join(found)
 
 
 @contextmanager

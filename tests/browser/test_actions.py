@@ -44,9 +44,11 @@ def answer(page, question, button, consequence=""):
     expect(dialog).to_have_count(0)
 
 
-def opened(sidebar, name):
-    """Return the panel of an experiment, opened by a click on it."""
-    item(sidebar, name).click()
+def opened(sidebar, name, state):
+    """Return the panel of an experiment, opened by a click on its row, which lies still once it has this state."""
+    row = item(sidebar, name)
+    expect(row).to_have_attribute("data-state", state)
+    row.click()
     return panel_of(sidebar.page, name)
 
 
@@ -63,7 +65,7 @@ def press(panel, name):
 
 def test_an_experiment_is_stopped_and_resumed_in_its_panel_and_stopped_by_the_menu(sidebar, run):
     run(SLEEPS, name="stopped-twice")
-    panel = opened(sidebar, "stopped-twice")
+    panel = opened(sidebar, "stopped-twice", "RUNNING")
     badge = panel.locator("header .at-badge")
     expect(panel.locator("tr[data-trial='1']")).to_contain_text("Running")
     press(panel, "Stop")
@@ -83,7 +85,7 @@ def test_an_experiment_is_stopped_and_resumed_in_its_panel_and_stopped_by_the_me
 
 def test_failed_trials_are_tried_again(sidebar, run, store):
     run(FAILS, name="tried-again")
-    panel = opened(sidebar, "tried-again")
+    panel = opened(sidebar, "tried-again", "FAILED")
     expect(panel.get_by_role("button", name="Resume", exact=True)).to_be_hidden()
     told = "Runs the failed, cancelled, preempted and lost trials again."
     expect(panel.get_by_role("button", name="Retry", exact=True)).to_have_attribute("title", told)
@@ -96,7 +98,7 @@ def test_failed_trials_are_tried_again(sidebar, run, store):
 def test_a_stored_cell_is_run_again_opened_from_what_is_told_and_deleted(sidebar, run):
     run(REPORTS, name="run-again", objective="minimize loss")
     page = sidebar.page
-    panel = opened(sidebar, "run-again")
+    panel = opened(sidebar, "run-again", "SUCCEEDED")
     Toasts(page).press("Submitted run-again@2.", "Open")
     press(panel, "Rerun")
     answer(page, "Rerun run-again?", "Rerun", "Submits the same code again, as a new experiment.")

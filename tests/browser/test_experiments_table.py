@@ -106,6 +106,8 @@ def test_of_the_table_and_the_sidebar_the_one_that_was_used_last_is_acted_on(pag
         add(store, f"u{number}", f"used-{number}", [0.5], TrialState.SUCCEEDED)
     run_command(page, "autotrain:show-experiments")
     sidebar = page.get_by_role("region", name="Experiments")
+    for number in range(2):  # a row that is new moves those below it
+        expect(item(sidebar, f"used-{number}")).to_have_attribute("data-state", "SUCCEEDED")
     item(sidebar, "used-0").locator(".jp-Autotrain-check").click()
     table = shown(page)
     table.locator("tr", has_text="used-1").locator(".jp-Autotrain-check").click()

@@ -105,13 +105,13 @@ def test_the_trials_take_the_height_of_a_tall_panel_and_no_more_than_they_need(p
     page.set_viewport_size({"width": 1180, "height": 1500})
     panel = open_panel(page, "p13")
     panel.get_by_role("row", name="0.3").wait_for()
-    box = panel.locator(".at-scroll").first
-    assert box.bounding_box()["height"] < 150
+    height = "document.querySelector('.jp-Autotrain-panel .at-scroll').clientHeight"
+    page.wait_for_function(f"() => {height} < 150")
     for number in range(4, 61):
         begin(store, "p13", number, lr=0.1 * number)
     panel.get_by_role("gridcell", name="1.5", exact=True).wait_for()
-    page.wait_for_function("() => document.querySelector('.jp-Autotrain-panel .at-scroll').clientHeight > 600")
-    assert panel.evaluate("(panel) => panel.scrollHeight <= panel.clientHeight")
+    page.wait_for_function(f"() => {height} > 600")
+    page.wait_for_function("(panel) => panel.scrollHeight <= panel.clientHeight", arg=panel.element_handle())
     expect(panel.locator("tr[data-trial='25']")).to_be_in_viewport()
     picture(page, "panel-tall")
 

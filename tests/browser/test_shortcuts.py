@@ -39,10 +39,12 @@ REFUSALS = [
 OTHERS = {"Alt+Shift+X", "Enter", "F2", "C"}
 
 
-def fill(store, prefix):
-    """One experiment in each of the states above."""
+def fill(sidebar, store, prefix):
+    """Have one experiment in each of the states above, and the rows where they stay."""
     for name, state in ENDS.items():
         add(store, f"{prefix}-{name}", f"{prefix}-{name}", [0.5, 0.75], state)
+    for name in ENDS:
+        row(sidebar, f"{prefix}-{name}")
 
 
 def row(sidebar, name):
@@ -59,7 +61,7 @@ def test_every_shortcut_of_the_schema_is_pressed_here():
 
 
 def test_keys_of_actions_ask_and_escape_gives_the_focus_back(sidebar, store):
-    fill(store, "asked")
+    fill(sidebar, store, "asked")
     for key, question in QUESTIONS.items():
         about = row(sidebar, question.split()[1].removesuffix("?"))
         about.focus()
@@ -72,7 +74,7 @@ def test_keys_of_actions_ask_and_escape_gives_the_focus_back(sidebar, store):
 
 
 def test_a_key_that_does_nothing_says_why(sidebar, store):
-    fill(store, "told")
+    fill(sidebar, store, "told")
     page = sidebar.page
     toasts = Toasts(page)
     for key, name, reason in REFUSALS:
@@ -91,7 +93,7 @@ def test_a_key_that_does_nothing_says_why(sidebar, store):
 
 
 def test_keys_open_the_panel_the_editor_the_comparison_and_the_sidebar(sidebar, store):
-    fill(store, "opened")
+    fill(sidebar, store, "opened")
     page = sidebar.page
     over = row(sidebar, "opened-over")
     over.focus()

@@ -97,12 +97,13 @@ def test_nothing_of_a_row_is_cut_in_a_narrow_sidebar(sidebar, store):
     name = "a-name-that-is-far-longer-than-a-narrow-sidebar-is-wide"
     add(store, "w1", name, [0.125, 0.25, 0.5], TrialState.SUCCEEDED)
     add(store, "w2", "running", [0.125, 0.25, 0.5])
-    item(sidebar, name).wait_for()
+    expect(item(sidebar, name)).to_have_attribute("data-state", "SUCCEEDED")
+    expect(item(sidebar, "running")).to_have_attribute("data-state", "RUNNING")
     width = sidebar.evaluate("(element) => element.getBoundingClientRect().width")
     try:
         for width_px in (250, 400):
             set_width(sidebar, width_px)
-            assert sidebar.evaluate(CUT) == []
+            sidebar.page.wait_for_function(f"(region) => !({CUT})(region).length", arg=sidebar.element_handle())
             buttons = sidebar.get_by_role("toolbar", name="Filter and order").get_by_role("button")
             tops = buttons.evaluate_all("(all) => all.map((each) => each.getBoundingClientRect().top)")
             assert len(tops) == 6
@@ -153,4 +154,3 @@ def test_from_a_row_in_the_store_to_the_sidebar(sidebar, store, capsys):
         median = statistics.median(times) * 1000
         slowest = max(times) * 1000
         sys.stdout.write(f"\ninsert to pixel, {len(times)} inserts: median {median:.0f} ms, slowest {slowest:.0f} ms\n")
-    assert statistics.median(times) < 20  # the benchmark holds it against its limit; a loaded machine must not fail

@@ -15,7 +15,10 @@ from jupyter_autotrain.views.card import card
 from jupyter_autotrain.widgets.display import bundle
 
 pytestmark = pytest.mark.browser
-WIDTHS = "(images) => images.map((image) => image.complete && image.naturalWidth)"
+WIDTHS = """async (images) => {
+    await Promise.all(images.map((image) => image.decode()));
+    return images.map((image) => image.naturalWidth);
+}"""
 
 
 @pytest.fixture
@@ -44,7 +47,7 @@ def open_untrusted(lab, html, text):
     Path(lab.server.notebooks / f"{lab.name}.ipynb").write_text(json.dumps(notebook))
     lab.show()
     trusted = "() => window.jupyterapp.shell.currentWidget.content.model.cells.get(0).trusted"
-    assert lab.page.evaluate(trusted) is False
+    lab.page.wait_for_function(f"() => !({trusted})()")  # until its metadata have been read it counts as trusted
     return lab.page.locator(".jp-OutputArea-output").first
 
 

@@ -33,6 +33,12 @@ BRIGHTNESS = """(element) => {
 }"""
 
 
+WIDTHS = """async (images) => {
+    await Promise.all(images.map((image) => image.decode()));
+    return images.map((image) => image.naturalWidth);
+}"""
+
+
 def enter(opened: Alone, host: Host) -> Alone:
     """Make the page of a view what the host says, whatever it was before."""
     opened.page.emulate_media(color_scheme=host.system)
@@ -80,5 +86,5 @@ def test_the_page_that_a_viewer_shows_in_place_of_a_view_is_read_too(alone, make
     assert images.count() >= 2
     for name in ("plain, dark", "VS Code, light in a dark system"):
         enter(opened, HOSTS[name])
-        assert min(images.evaluate_all("(all) => all.map((image) => image.naturalWidth)")) > 0
+        assert min(images.evaluate_all(WIDTHS)) > 0
         assert hard_to_read(opened, "main") == [], name
