@@ -113,6 +113,7 @@ def test_what_only_ipython_has_is_refused_and_what_it_wraps_is_plain(shell, tmp_
         capture.capture("print(get_ipython().user_ns)", shell.user_ns, cells_of(shell), cwd=tmp_path)
 
 
+@pytest.mark.long  # test_export_seeds.py exports a script with torch, and tests/capture has such objects
 def test_torch_and_pandas_objects_travel_and_stay_tied(shell, tmp_path):
     for cell in [
         "import torch, pandas as pd\nfrom torch import nn\ntorch.manual_seed(0)",

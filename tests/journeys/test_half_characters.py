@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 
-import pytest
 from IPython.utils.capture import capture_output
 
 from jupyter_autotrain.client import experiments
@@ -51,15 +50,15 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("number", range(len(REFUSED)))
-def test_it_is_refused_in_words_that_can_be_printed(notebook, number):
+def test_it_is_refused_in_words_that_can_be_printed(notebook):
     notebook.run("import jupyter_autotrain as at")
-    with capture_output():  # not kept in IPython's own history, which cannot hold it
-        result = notebook.shell.run_cell(REFUSED[number], store_history=False)
-    error = result.error_in_exec or result.error_before_exec
-    assert isinstance(error, AutotrainError), REFUSED[number].encode("unicode_escape")
-    assert str(error).encode()
-    assert len(str(error).splitlines()) <= 6
+    for source in REFUSED:
+        with capture_output():  # not kept in IPython's own history, which cannot hold it
+            result = notebook.shell.run_cell(source, store_history=False)
+        error = result.error_in_exec or result.error_before_exec
+        assert isinstance(error, AutotrainError), source.encode("unicode_escape")
+        assert str(error).encode()
+        assert len(str(error).splitlines()) <= 6
 
 
 def test_what_a_cell_works_with_is_as_it_is_in_the_notebook(notebook, home):

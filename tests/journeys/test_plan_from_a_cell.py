@@ -131,6 +131,7 @@ def ran(with_model, header):
     return {point["name"]: point["value"] for point in sent.metrics()}, shown
 
 
+@pytest.mark.long  # by default test_pipeline_in_a_cell.py runs the plan of a header on two workers
 def test_a_cell_runs_the_plan_of_its_header_on_as_many_workers(with_model):
     header = "{workers: 2, mode: data_parallel, model: net, inputs: 'batches[0]'}"
     found, shown = ran(with_model, header)
@@ -139,7 +140,7 @@ def test_a_cell_runs_the_plan_of_its_header_on_as_many_workers(with_model):
     assert "The plan is the cell's `plan`" in shown
 
 
-@pytest.mark.long  # by default the one above is run, and the plan of this one is only made
+@pytest.mark.long  # by default the plan of this one is only made
 def test_all_workers_of_the_header_have_a_part_of_a_model_that_one_would_train_as_fast(with_model):
     found, shown = ran(with_model, AUTO_PARALLEL)
     assert found["ranks"] == 2

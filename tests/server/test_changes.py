@@ -127,8 +127,8 @@ def test_the_first_message_tells_whether_a_manager_lives(follow, filler):
     assert page.until(lambda message: "manager" in message)["manager"] == {"alive": False}
 
 
-def test_no_home_is_an_empty_list_and_one_that_is_made_later_is_followed(tmp_path):
-    with running_server(tmp_path) as server:
+def test_no_home_is_an_empty_list_and_one_that_is_made_later_is_followed_also_by_the_next_server(tmp_path):
+    with running_server(tmp_path / "a") as server:
         assert server.get("/experiments")["experiments"] == []
         assert server.get("/notebooks") == {"notebooks": []}
         assert server.get("/manager")["alive"] is False
@@ -138,17 +138,7 @@ def test_no_home_is_an_empty_list_and_one_that_is_made_later_is_followed(tmp_pat
         assert not server.home.root.exists()
         page = Page(server, since=0)
         filler = Filler(server)
-        filler.experiment("d1")
-        page.until_change("d1", "state")
-        page.close()
-        filler.store.close()
-
-
-def test_a_server_that_was_restarted_goes_on_where_it_was(tmp_path):
-    with running_server(tmp_path / "a") as server:
-        filler = Filler(server)
         filler.experiment("r1")
-        page = Page(server, since=0)
         last_id = page.until_change("r1", "state")["last_id"]
         page.close()
         filler.store.close()

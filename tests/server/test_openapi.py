@@ -58,7 +58,8 @@ def _name_what_is_there(operation):
             parameter["schema"] = {"anyOf": [{"const": "o1"}, parameter["schema"]]}
 
 
-def test_no_request_fails_or_is_answered_otherwise_than_described(server, described):
+@pytest.mark.parametrize("examples", [3, pytest.param(20, marks=pytest.mark.long)])
+def test_no_request_fails_or_is_answered_otherwise_than_described(server, described, examples):
     """Requests at random, right and wrong ones: of those that change nothing for the tests beside it."""
     chosen = described.exclude(path_regex="inventory|actions|manager|checks$").exclude(method="DELETE")
     operations = [found.ok() for found in chosen.get_all_operations()]
@@ -68,7 +69,7 @@ def test_no_request_fails_or_is_answered_otherwise_than_described(server, descri
         for mode in GenerationMode:
 
             @settings(
-                max_examples=8, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
+                max_examples=examples, deadline=None, database=None, phases=[Phase.generate], derandomize=True,
                 suppress_health_check=list(HealthCheck),
             )  # fmt: skip
             @given(case=operation.as_strategy(generation_mode=mode))
