@@ -91,6 +91,7 @@ def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):
     lab.shut_down()
 
 
+@pytest.mark.long  # the first test loads the page anew, and test_run_output.py opens an output with no kernel
 def test_a_notebook_opened_without_the_kernel_that_ran_it_shows_the_run_as_the_server_knows_it(lab, enough):
     enough.touch()
     lab.open(LOAD, CELL.format(name="kept", trials=1, enough=enough))

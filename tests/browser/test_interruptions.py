@@ -28,7 +28,7 @@ objective: maximize counted
 import time
 for step in range(10_000):
     report(step=step, counted=step)
-    time.sleep(0.2)
+    time.sleep(0.5)  # each report is drawn
 """
 
 

@@ -20,7 +20,7 @@ import math, pathlib, time
 step = 0
 while not pathlib.Path("{enough}").exists():
     report(step=step, val_acc=math.log1p(step) * lr)
-    time.sleep(0.1)
+    time.sleep(0.5)  # each report is drawn
     step += 1
 """
 

@@ -193,6 +193,7 @@ def test_a_narrow_cell_is_still_readable(shown):
     shown.screenshot("narrow")
 
 
+@pytest.mark.long  # test_cell_in_lab.py loads the page of a view anew, server/test_changes.py follows in two pages
 def test_a_second_tab_shows_the_same_picture_and_both_go_on(shown):
     facts = shown.view.locator(".at-best").inner_text()
     shown.saved("widget-view+json")

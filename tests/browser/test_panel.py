@@ -124,6 +124,7 @@ def test_an_experiment_that_never_was_here_leaves_nothing_to_wait_for(page):
     assert panel.inner_text().strip() == "This experiment no longer exists."
 
 
+@pytest.mark.long  # by default test_restored_layout.py loads the page anew, with a panel in it
 def test_an_open_panel_is_there_again_after_a_reload(page, store, server):
     add(store, "p3", "dogs")
     open_panel(page, "p3").get_by_role("heading", name="dogs").wait_for()

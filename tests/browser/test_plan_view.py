@@ -9,7 +9,7 @@ from jupyter_autotrain.parallel import api
 from tests import example_graphs
 from tests.browser.conftest import Lab
 from tests.browser.lab_page import DARK, in_theme, new_page, open_empty
-from tests.browser.notebook_page import plan_cell
+from tests.browser.notebook_page import OURS, plan_cell
 
 pytestmark = pytest.mark.browser
 
@@ -17,6 +17,11 @@ pytestmark = pytest.mark.browser
 PRESS = """async (button) => {
     button.click();
     while (button.textContent !== 'Copied') await new Promise(requestAnimationFrame);
+}"""
+HAS_TRANSLATOR = """() => {
+    const detail = {};
+    document.dispatchEvent(new CustomEvent('autotrain:ask-translator', { detail }));
+    return typeof detail.trans.__ === 'function';
 }"""
 BELOW = """([graph, devices]) =>
     devices.getBoundingClientRect().top > graph.getBoundingClientRect().bottom - 1"""
@@ -57,7 +62,7 @@ def grow(lab):
     lab.view.scroll_into_view_if_needed()
 
 
-def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
+def test_a_plan_whose_code_runs_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     view = shown.view
     expect(view.locator(".at-badge").first).to_have_text(re.compile(r"At most \d+ % from best|Proven best, gap 0"))
     expect(view.locator(".at-figures")).to_contain_text(
@@ -77,13 +82,17 @@ def test_a_plan_is_seen_with_its_proof_its_parts_and_its_rivals(shown):
     expect(rows.filter(has_text=re.compile("^DDP"))).to_contain_text(re.compile("✕ the batch, the layers"))
     expect(view.get_by_text(re.compile(r"The runner-up [\s\S]* slower\s+per\s+step"))).to_be_visible()
     expect(shown.status).to_contain_text("Planned for 64 \u00d7 A100-80GB")
+    expect(view.get_by_text("The code does not run as it stands")).to_be_hidden()
+    assert shown.page.evaluate(HAS_TRANSLATOR)
     grow(shown)
     shown.screenshot("plan_light")
     assert shown.errors == []
 
 
-def test_a_tensor_shows_who_holds_which_slice(shown):
+def test_an_edge_tells_what_is_sent_an_op_where_its_weights_lie_and_a_tensor_who_holds_which_slice(shown):
+    an_edge_tells_what_is_sent(shown)
     node(shown, "mlp.c_fc").click()
+    the_weights_of_the_op_lie_as_its_tensors_say(shown)
     chip = shown.view.get_by_role("button", name=re.compile("c_fc.weight"))
     chip.hover()
     devices = section(shown, "Devices")
@@ -101,8 +110,7 @@ def test_a_tensor_shows_who_holds_which_slice(shown):
     shown.screenshot("plan_slices")
 
 
-def test_where_the_weights_of_an_op_lie_is_said_as_its_tensors_say_it(shown):
-    node(shown, "mlp.c_fc").click()
+def the_weights_of_the_op_lie_as_its_tensors_say(shown):
     chosen = section(shown, "Chosen op")
     split = re.compile(r"split into \d+ parts, (copies on \d+ ranks|one on each rank)")
     expect(chosen.get_by_role("listitem").filter(has_text="parameters")).to_contain_text(split)
@@ -122,11 +130,7 @@ def test_code_that_does_not_run_as_it_stands_is_marked(lab, tmp_path):
     expect(lab.view.locator(".at-log").first).to_contain_text("# Does not run as it stands:")
 
 
-def test_code_of_a_default_answer_is_not(shown):
-    expect(shown.view.get_by_text("The code does not run as it stands")).to_be_hidden()
-
-
-def test_an_edge_tells_what_is_sent(shown):
+def an_edge_tells_what_is_sent(shown):
     section(shown, "Model").locator(".at-moving text").first.hover()
     tip = section(shown, "Model").locator(".at-tip")
     expect(tip).to_be_visible()
@@ -164,7 +168,8 @@ def test_sliding_plans_anew_and_the_way_back_is_there(shown):
     assert shown.errors == []
 
 
-def test_every_picture_has_a_data_table(shown):
+def test_every_picture_has_a_data_table_and_graph_and_devices_are_reached_by_keyboard(shown):
+    graph_and_devices_are_reached_by_keyboard(shown)
     for name, words in (
         ("Model", "h.ln_1"),
         ("Devices", "device"),
@@ -182,7 +187,7 @@ def test_every_picture_has_a_data_table(shown):
     assert shown.errors == []
 
 
-def test_graph_and_devices_are_reached_by_keyboard(shown):
+def graph_and_devices_are_reached_by_keyboard(shown):
     keyboard = shown.page.keyboard
     node(shown, "mlp.c_fc").focus()
     keyboard.press("Home")
@@ -208,6 +213,7 @@ def test_the_code_is_shown_and_copied(shown):
     assert "share_layers" in shown.page.evaluate("() => navigator.clipboard.readText()")
 
 
+@pytest.mark.long  # test_live_view.py follows the theme, and test_accessibility.py looks at the preview in the dark
 def test_the_preview_follows_the_dark_theme(shown):
     with in_theme(shown.page, DARK):
         expect(shown.view.locator(".at-node text").first).to_have_css("fill", re.compile("255, 255, 255"))
@@ -215,11 +221,12 @@ def test_the_preview_follows_the_dark_theme(shown):
         shown.screenshot("plan_dark")
 
 
+@pytest.mark.long  # by default the page has a translator for each view, and alone/test_translated.py uses one
 def test_the_preview_speaks_the_language_of_jupyterlab(browser, server, show):
     words = {"One step": ["Ein Schritt"], "stage %1": ["Stufe %1"], "Devices": ["Ger\u00e4te"]}
     head = {"language": "de", "plural_forms": "nplurals=2; plural=(n != 1);"}
     answer = {"data": {"jupyter_autotrain": {"": head, **words}}, "message": ""}
-    with new_page(browser) as page:
+    with new_page(browser, ours=OURS) as page:
         page.route("**/api/translations/default**", lambda route: route.fulfill(json=answer))
         open_empty(page, server)
         lab = Lab(server, page, "german")
@@ -246,6 +253,7 @@ def test_a_narrow_cell_puts_the_parts_below_one_another(shown):
     shown.screenshot("plan_very_narrow")
 
 
+@pytest.mark.long  # test_untrusted.py shows what is kept of a plan, test_cell_in_lab.py loads a page anew
 def test_a_notebook_opened_without_the_kernel_that_planned_shows_the_page(lab, shown):
     page = lab.page.locator(".autotrain-card")
     expect(page).to_be_hidden()

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from jupyter_autotrain.core.home import Home
 from jupyter_autotrain.store import Store
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.long]  # test_cell_in_lab.py goes this way; the benchmark measures it
 
 REPORTS = 10
 CELL = """%%autotrain pixels

@@ -170,6 +170,7 @@ def test_shipped_files_reach_all_ranks_that_start_at_once(home: Home) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+@pytest.mark.long  # ranks of tests/parallel and of journeys/test_plans_are_measured.py reduce, too
 def test_torch_reduces_over_two_ranks(home: Home) -> None:
     code = """
         import torch

@@ -67,7 +67,7 @@ def view_of(plan: Any) -> dict[str, Any]:
     return view
 
 
-@pytest.fixture(scope="module", params=["8x1xA100-40GB", "8x2xA100-40GB"])
+@pytest.fixture(scope="module", params=["8x1xA100-40GB", pytest.param("8x2xA100-40GB", marks=pytest.mark.long)])
 def plan(request) -> Any:
     """Return a plan with stages, microbatches and recompute, and one whose weights are split."""
     graph = example_graphs.gpt(width=4096, layers=48, heads=32, sequence=2048, batch=32, vocabulary=51200)
