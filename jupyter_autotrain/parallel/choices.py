@@ -145,6 +145,17 @@ def _odd_experts(role: LoopRole, plan: Decided) -> str:
     return f"{names}, where {plan.why_not_exchanged}" if names and plan.why_not_exchanged else names
 
 
+def _experts_beside_layers(plan: Decided) -> str:
+    """Return the expert axis that stands beside a tensor axis, with what runs in its place."""
+    axis = expert_axis(plan.graph, plan.decision)
+    if axis is None or plan.tensor_axis in {None, axis}:
+        return ""
+    return (
+        "experts split over one axis and layers over another, where experts run beside samples alone "
+        "(mesh={'dp': ..., 'ep': ...})"
+    )
+
+
 def _idle_axis(plan: Decided) -> str:
     axes = [name for name, roles in zip(plan.decision.mesh.axes, plan.roles, strict=True) if not roles]
     return f"the same work on all ranks of the axis {' and '.join(axes)}" if axes else ""
@@ -249,6 +260,7 @@ CHOICES: Final = (
     Choice("ZeRO-1", _EXECUTED, partial(_zero, ZeroLevel.OPTIMIZER, "optimizer states shared out")),
     Choice("ZeRO-2", _EXECUTED, partial(_zero, ZeroLevel.GRADIENTS, "gradients shared out")),
     Choice("ZeRO-3", _EXECUTED, partial(_zero, ZeroLevel.PARAMETERS, "weights shared out")),
+    Choice("expert axis beside a tensor axis", _EXPORTED, _experts_beside_layers),
     Choice("several ZeRO levels", _EXPORTED, _levels),
     Choice("HSDP", _EXECUTED, _hybrid),
     Choice("recompute of whole layers", _EXECUTED, partial(_recompute, Recompute.FULL)),
