@@ -13,7 +13,6 @@ CASES = [(model, row, count) for model in training.MODELS for row in planning.RO
 DEFAULT = [
     ("mlp", "ZeRO-1, accumulated", 2),
     ("gpt2", "DDP, recomputed", 2),
-    ("gpt2", "FSDP, recomputed, accumulated", 2),
     ("llama", "ZeRO-2, accumulated", 2),
     ("bert", "FSDP, attention recomputed", 2),
     ("vit", "DDP, accumulated", 2),

@@ -16,7 +16,6 @@ CASES = [(model, row, count) for model in MODELS for row in planning.TENSOR_ROWS
 DEFAULT = [
     ("mlp", "tensor", 2),
     ("blocks", "tensor", 2),
-    ("gpt2", "tensor and sequence", 2),
     ("llama", "tensor, recomputed", 2),
     ("vit", "tensor, accumulated", 2),
     ("gpt2", "FSDP, tensor and sequence, recomputed, accumulated", 4),
