@@ -76,6 +76,7 @@ def running_lab(root: Path, *options: str, port: int = 0, base_url: str = "") ->
     argv = [sys.executable, "-m", "jupyter", "lab", "--no-browser", "--ip=127.0.0.1", f"--port={port}"]
     argv += ["--ServerApp.port_retries=0", f"--IdentityProvider.token={token}", f"--ServerApp.root_dir={notebooks}"]
     argv += [f"--ServerApp.base_url={base_url}/", "--LabApp.expose_app_in_browser=True", *options]
+    argv += ["--LanguageServerManager.autodetect=False"]  # asking npm and node takes a second
     argv += ["--allow-root"] if os.geteuid() == 0 else []
     with log.open("ab") as out:
         process = subprocess.Popen(argv, env=_environment(root), stdout=out, stderr=out, cwd=notebooks)
