@@ -14,6 +14,8 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from tests import matrices
+
 # What fails there says which values it found.
 pytest.register_assert_rewrite("jupyter_autotrain.testing", "tests.sessions")
 # The same examples in every run, and no judgement on how fast the machine is just now.
@@ -98,6 +100,12 @@ def pytest_pycollect_makeitem(collector: pytest.Collector, obj: object) -> list[
     if not any(mark in names and not os.environ.get(LEFT_OUT[mark][0]) for mark in LEFT_OUT):
         return None
     return None if any("::" in word for word in collector.config.args) else []
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Have tests of places take long that prove what the same ones prove on this machine."""
+    if matrices.is_tested_here(item):
+        item.add_marker(pytest.mark.long)
 
 
 @pytest.hookimpl(wrapper=True)

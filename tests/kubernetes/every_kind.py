@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -52,9 +52,11 @@ def submitting_of_every_kind(cluster: KubernetesLab, folder: Path, **common: Jso
     kubeflow.install(cluster.store, mpi_operator="0.8")
     with ExitStack() as stack:
 
-        def submit(code: str = "", **options: JsonValue) -> dict[str, tuple[KubernetesBackend, JobRef]]:
+        def submit(
+            code: str = "", kinds: Iterable[str] = KINDS, **options: JsonValue
+        ) -> dict[str, tuple[KubernetesBackend, JobRef]]:
             made = {}
-            for kind in KINDS:
+            for kind in kinds:
                 home = Home(folder / kind)
                 backend = stack.enter_context(backend_on(cluster, home, kind, **common, **options))
                 made[kind] = (backend, backend.submit(trial_of(home, code), Placement(), {}))

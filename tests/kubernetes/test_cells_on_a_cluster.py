@@ -22,6 +22,7 @@ from tests.labs.kubernetes import kubeflow
 from tests.labs.kubernetes.cluster import KubernetesLab
 from tests.labs.kubernetes.objects.resources import JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS
 from tests.labs.kubernetes.server.access import Rule, User
+from tests.matrices import long_besides
 from tests.projects import trust_project
 
 TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}
@@ -138,7 +139,8 @@ def refusal_of_pod(notebook: Notebook, **options: str) -> str:
 
 
 @pytest.mark.parametrize(
-    ("option", "thing"), [("priority_class", "priority class"), ("service_account", "service account")]
+    ("option", "thing"),
+    [("priority_class", "priority class"), pytest.param("service_account", "service account", marks=pytest.mark.long)],
 )
 @pytest.mark.usefixtures("team")
 def test_what_its_pods_name_and_is_not_there_is_told_before_anything_is_sent(
@@ -177,7 +179,7 @@ def test_each_type_shows_its_object_without_any_cluster(notebook: Notebook, type
     assert "/autotrain/code/agent.zip" in text
 
 
-@pytest.mark.parametrize("type_name", sorted(TYPES & set(backends.type_names())))
+@pytest.mark.parametrize("type_name", long_besides(["adaptdl", "kubeflow"], sorted(TYPES & set(backends.type_names()))))
 def test_each_type_refuses_unknown_fields_of_its_object_by_name(notebook: Notebook, type_name: str) -> None:
     kubeflow.install(notebook.cluster.store)
     config = notebook.cluster.kubeconfig

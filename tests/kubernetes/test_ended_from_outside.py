@@ -18,7 +18,7 @@ from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.testing.bundles import trial_of, wait_until
 from tests.kubernetes.api.conftest import client_of
 from tests.kubernetes.cluster import objects
-from tests.kubernetes.every_kind import Submit, backend_on, left, submitting_of_every_kind
+from tests.kubernetes.every_kind import KINDS, Submit, backend_on, left, submitting_of_every_kind
 from tests.labs.kubernetes.cluster import KubernetesLab
 from tests.labs.kubernetes.objects.resources import JOBS, PODS, PRIORITY_CLASSES
 from tests.labs.kubernetes.objects.values import Json
@@ -78,8 +78,11 @@ def test_an_eviction_is_the_reason_of_a_trial_of_every_kind(cluster: KubernetesL
     wait_until(lambda: not left(cluster), "objects that are deleted")
 
 
-def test_a_deleted_pod_is_the_reason_of_a_trial_of_every_kind(cluster: KubernetesLab, of_every_kind: Submit) -> None:
-    made = of_every_kind(WAITS)
+@pytest.mark.parametrize("kinds", [("Job", "TrainJob", "Framework"), pytest.param((*KINDS,), marks=pytest.mark.long)])
+def test_a_deleted_pod_is_the_reason_of_a_trial_of_every_kind(
+    cluster: KubernetesLab, of_every_kind: Submit, kinds: tuple[str, ...]
+) -> None:
+    made = of_every_kind(WAITS, kinds)
     for backend, ref in made.values():
         begun(backend, ref)
     for _, ref in made.values():
@@ -94,8 +97,11 @@ def test_a_deleted_pod_is_the_reason_of_a_trial_of_every_kind(cluster: Kubernete
         assert SIGTERM not in status.reason or not told, kind
 
 
-def test_a_deleted_object_is_the_reason_of_a_trial_of_every_kind(cluster: KubernetesLab, of_every_kind: Submit) -> None:
-    made = of_every_kind(WAITS)
+@pytest.mark.parametrize("kinds", [("Job", "MPIJob", "AdaptDLJob"), pytest.param((*KINDS,), marks=pytest.mark.long)])
+def test_a_deleted_object_is_the_reason_of_a_trial_of_every_kind(
+    cluster: KubernetesLab, of_every_kind: Submit, kinds: tuple[str, ...]
+) -> None:
+    made = of_every_kind(WAITS, kinds)
     for backend, ref in made.values():
         begun(backend, ref)
         resource = next(one for one in cluster.store.resources if one.kind == backend.workload_of(ref).object_type.kind)

@@ -12,6 +12,7 @@ import pytest
 
 from jupyter_autotrain.agent import wire
 from jupyter_autotrain.agent.states import TrialState
+from jupyter_autotrain.backends.kubernetes.access import credentials
 from jupyter_autotrain.backends.kubernetes.backend import KubernetesBackend
 from jupyter_autotrain.core.backend import BackendContext, Cursor, JobRef, JobStatus
 from jupyter_autotrain.core.home import Home
@@ -20,6 +21,7 @@ from jupyter_autotrain.core.spec import Placement
 from jupyter_autotrain.errors import BackendError
 from jupyter_autotrain.testing import trial_of, wait_until
 from jupyter_autotrain.testing.harness import WAITS
+from tests.kubernetes.kubeconfigs import load_once
 from tests.labs.kubernetes.cluster import KubernetesLab
 from tests.labs.kubernetes.objects.resources import JOBS, NAMESPACES, PODS, RESOURCE_QUOTAS
 
@@ -46,7 +48,8 @@ def make(cluster: KubernetesLab, home: Home) -> Iterator[Make]:
 
     def backend(of: Home = home, **options: object) -> KubernetesBackend:
         given = {"kubeconfig": str(cluster.kubeconfig), "python": sys.executable} | options
-        made.append(KubernetesBackend(Profile("kubernetes", "kubernetes", given), BackendContext(of)))
+        load = credentials.load if "kubeconfig" in options else load_once
+        made.append(KubernetesBackend(Profile("kubernetes", "kubernetes", given), BackendContext(of), load))
         return made[-1]
 
     yield backend

@@ -80,7 +80,7 @@ def make(cluster: KubernetesLab, tmp_path: Path) -> Iterator[Callable[..., Multi
         one.backend.close()
 
 
-@pytest.mark.parametrize("kind", of_kinds(KINDS, "Job", "PyTorchJob", "MPIJob v2beta1 of 0.8", "MPIJob v2beta1 of 0.4"))
+@pytest.mark.parametrize("kind", of_kinds(KINDS, "Job", "PyTorchJob", "MPIJob v2beta1 of 0.8"))
 def test_ranks_of_two_nodes_know_each_other_and_report_together(make: Callable[..., MultiNode], kind: str) -> None:
     trials = make(kind)
     ref = trials.submit(RANKS, workers=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import sys
@@ -24,12 +25,20 @@ from tests.services.on_a_double import WAITS, OnADouble, ServiceFaults
 from tests.services.searches import search_with_a_killed_manager
 from tests.services.several_nodes import SeveralNodes
 
-REDUCES = """%%autotrain
+WIDE = """%%autotrain
 name: wide
 backend: lab
 resources: {nodes: 2}
 ---
-import os, torch, torch.distributed as dist
+import os
+"""
+REPORTS = """
+report(all_ranks="sum", total=scale * (rank + 1))
+report(world=world_size)
+print("rank", rank, "on node", os.environ["NODE_RANK"])
+"""
+REDUCES = """
+import torch, torch.distributed as dist
 dist.init_process_group("gloo")
 total = torch.full((1,), float(scale * (rank + 1)))
 dist.all_reduce(total)
@@ -37,6 +46,7 @@ report(total=float(total), world=dist.get_world_size())
 print("rank", rank, "on node", os.environ["NODE_RANK"])
 dist.destroy_process_group()
 """
+NEEDS_TORCH = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
 
 
 class OnOpenpai(OnADouble):
@@ -84,13 +94,13 @@ class TestNodesOfACell(OnOpenpai):
         assert task["completion"] == {"minFailedInstances": 1, "minSucceededInstances": 2}
         assert task["resourcePerInstance"] == {"cpu": 1, "gpu": 1, "memoryMB": 4096, "ports": {"nodes": 1}}
 
-    def test_torch_reduces_over_two_nodes_of_a_trial_from_a_cell(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("cell", [REPORTS, pytest.param(REDUCES, marks=[pytest.mark.long, NEEDS_TORCH])])
+    def test_two_nodes_of_a_trial_from_a_cell_reduce_together(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cell: str
     ) -> None:
-        pytest.importorskip("torch")
         with self.notebook(tmp_path, monkeypatch) as made:
             made.run("scale = 10")
-            shown = made.run(REDUCES)
+            shown = made.run(WIDE + cell)
             found = made.value("__import__('jupyter_autotrain').attach('wide')")
             assert isinstance(found, Experiment)
             wait_until(lambda: found.store.experiment(found.id).state.is_final, f"the end; {shown}", within_s=240)

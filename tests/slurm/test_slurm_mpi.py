@@ -20,6 +20,7 @@ from jupyter_autotrain.core.profile import Profile
 from jupyter_autotrain.core.spec import Placement, Resources
 from jupyter_autotrain.testing import trial_of, wait_for_end, wait_until
 from tests.labs import namespaces, slurm_lab, ssh_lab
+from tests.matrices import long_besides
 
 TWO = Resources(cpus=2, nodes=2, workers_per_node=2)
 KINDS = ("mpich", "openmpi")
@@ -93,7 +94,7 @@ def test_mpi4py_reduces_over_ranks_on_two_nodes(hosts: slurm_lab.SlurmLab, tmp_p
     assert '{"mean": 1.5}' in metrics
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_besides(["openmpi"], KINDS))
 def test_a_rank_that_fails_on_the_second_node_is_named_and_nothing_is_left(
     hosts: slurm_lab.SlurmLab, tmp_path: Path, kind: str
 ) -> None:
@@ -107,7 +108,7 @@ def test_a_rank_that_fails_on_the_second_node_is_named_and_nothing_is_left(
     wait_until(lambda: not left_on(hosts), "the processes' end on both hosts")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", long_besides(["mpich"], KINDS))
 def test_a_trial_of_mpi_is_cancelled_on_both_nodes(hosts: slurm_lab.SlurmLab, tmp_path: Path, kind: str) -> None:
     cluster = Cluster(Home(tmp_path / "home"), kind)
     ref = cluster.submit("from mpi4py import MPI\nimport time\nprint('begun', flush=True)\ntime.sleep(1000)")

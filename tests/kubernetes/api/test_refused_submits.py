@@ -22,6 +22,7 @@ from jupyter_autotrain.testing.bundles import trial_of
 from tests.kubernetes.api.conftest import Double
 from tests.kubernetes.kubeconfigs import load_once
 from tests.labs.kubernetes.objects.resources import CONFIG_MAPS, JOBS, RESOURCE_QUOTAS, SECRETS
+from tests.matrices import long_besides
 
 OPERATORS: dict[str, tuple[type[KubernetesBackend], dict[str, JsonValue]]] = {
     "AdaptDLJob": (AdaptdlBackend, {}),
@@ -61,7 +62,7 @@ def submit(backend: KubernetesBackend, trial: TrialSpec) -> BackendError:
     return refused.value
 
 
-@pytest.mark.parametrize("kind", OPERATORS)
+@pytest.mark.parametrize("kind", long_besides(["AdaptDLJob", "PyTorchJob"], OPERATORS))
 def test_without_its_operator_a_submit_says_what_a_check_says(double: Double, home: Home, kind: str) -> None:
     make, options = OPERATORS[kind]
     with backend_on(double, home, make, **options) as backend:

@@ -16,7 +16,7 @@ from typing import Protocol, TypeVar, cast
 
 from jupyter_autotrain.errors import BackendError, BackendUnavailableError, MissingExtraError
 
-_LOADER = "jupyter_autotrain.backends.kubernetes.access.load_kubeconfig"
+_LOADER = Path(__file__).with_name("load_kubeconfig.py")  # by its path: its packages have nothing that it needs
 _NOT_FOUND = "No configuration found"  # so says the library where there is no file, or nothing in it
 _SERVICE_ACCOUNT = "/var/run/secrets/kubernetes.io/serviceaccount"  # of a pod, as `load_kubeconfig` looks for it
 _LOAD_S = 60.0  # an exec plugin may ask a server
@@ -95,7 +95,7 @@ def _is_somewhere(kubeconfig: str) -> bool:
 def _ask_loader(kubeconfig: str, context: str) -> dict[str, object]:
     if not _is_somewhere(kubeconfig):
         return {"fault": _NOT_FOUND}
-    argv = [sys.executable, "-m", _LOADER, kubeconfig, context]
+    argv = [sys.executable, "-P", str(_LOADER), kubeconfig, context]
     try:
         done = subprocess.run(argv, capture_output=True, check=False, timeout=_LOAD_S, stdin=subprocess.DEVNULL)
         return cast("dict[str, object]", json.loads(done.stdout.splitlines()[-1]))

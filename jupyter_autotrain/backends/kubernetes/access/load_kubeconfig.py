@@ -1,7 +1,7 @@
 """Reads a kubeconfig with the `kubernetes` library and prints what a connection needs, as JSON.
 
-A program of its own: `python -m jupyter_autotrain.backends.kubernetes.access.load_kubeconfig KUBECONFIG CONTEXT`. The
-library's import takes 34 MB, which the manager shall not keep, and what an exec plugin prints stays out of its log.
+A program of its own: `python -P load_kubeconfig.py KUBECONFIG CONTEXT`. The library's import takes 34 MB, which
+the manager shall not keep, and what an exec plugin prints stays out of its log.
 """
 
 from __future__ import annotations
