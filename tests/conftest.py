@@ -108,6 +108,14 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         item.add_marker(pytest.mark.long)
 
 
+@pytest.fixture
+def patient_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let cells wait for what a place says however long that takes: on a loaded machine longer than a person waits."""
+    from jupyter_autotrain.client import waiting
+
+    monkeypatch.setattr(waiting.Patience.__init__, "__defaults__", (240.0,))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """Keep all that is made while tests are collected: to look through it for garbage takes a third of the time."""

@@ -25,6 +25,7 @@ from tests.labs.kubernetes.server.access import Rule, User
 from tests.matrices import long_besides
 from tests.projects import trust_project
 
+pytestmark = pytest.mark.usefixtures("patient_cells")
 TYPES = {"kubernetes", "kubeflow", "adaptdl", "frameworkcontroller"}
 CODE = "---\nreport(step=1, answer=42)"
 

@@ -25,10 +25,13 @@ from tests.labs.wheels import write_wheel
 OTHER = "/usr/bin/python3"
 CODE = "import small\nprint(small.__version__, small.deeper.__version__, flush=True)\nreport(ok=1)\n"
 
-pytestmark = pytest.mark.skipif(
-    not Path(OTHER).exists() or Path(OTHER).resolve() == Path(sys.executable).resolve(),
-    reason=f"needs a second Python: {OTHER}",
-)
+pytestmark = [
+    pytest.mark.usefixtures("patient_cells"),
+    pytest.mark.skipif(
+        not Path(OTHER).exists() or Path(OTHER).resolve() == Path(sys.executable).resolve(),
+        reason=f"needs a second Python: {OTHER}",
+    ),
+]
 
 
 @pytest.fixture
