@@ -26,7 +26,7 @@ _OF_THE_AGENT = frozenset({
     "test_the_first_frame_tells_the_version_of_the_wire",
     "test_the_seed_makes_two_runs_alike",
 })  # fmt: skip
-_HERE = "tests/contract/test_backend_contract.py::TestLocal"
+_HERE = tuple(f"tests/contract/test_backend_contract.py::{name}" for name in ("TestLocal", "TestDebug"))
 
 
 def long_besides(default: Collection[_Value], whole: Iterable[_Value]) -> list[object]:
