@@ -21,11 +21,11 @@ from typing import cast
 from jupyter_autotrain.agent.json import JsonValue
 from jupyter_autotrain.core.space import Choice, Distribution, NestedSpace, Normal, RandInt, Uniform
 from jupyter_autotrain.core.spec import TRIAL_NAMES
-from jupyter_autotrain.core.text_format import closest_match
+from jupyter_autotrain.header import other_names
 from jupyter_autotrain.header.document import KeyPath, PlainScalar, UnfitError, expected_instead, resolve, shown
 from jupyter_autotrain.header.yaml_reader import load
 
-_CALL = re.compile(r"\s*([A-Za-z_]\w*)\s*\((.*)\)\s*", re.DOTALL)
+_CALL = re.compile(r"\s*([A-Za-z_][\w.]*)\s*\((.*)\)\s*", re.DOTALL)
 _NAME = re.compile(r"[^\W\d][\w.\-/]*")
 _LARGEST = 2**62
 _EXAMPLE = "loguniform(1e-4, 1e-1) or choice(32, 64)"
@@ -133,8 +133,7 @@ def _from_sweep(value: Mapping[str, object]) -> Distribution:
 
 def _build(name: str, arguments: object, at: KeyPath = ()) -> Distribution:
     if name not in PARAMETERS:
-        near = closest_match(name, PARAMETERS)
-        raise UnfitError(f"expected {_form(near)}" if near else f"expected one of {', '.join(PARAMETERS)}")
+        raise UnfitError(_expected_call(name, arguments))
     if name == "choice":
         return _choice(_only_list(arguments), at)
     numbers = _numbers(name, arguments)
@@ -146,6 +145,21 @@ def _build(name: str, arguments: object, at: KeyPath = ()) -> Distribution:
     second = _number(numbers[1])
     q = _number(numbers[2]) if name.startswith("q") else None
     return _checked(make(first, second, log="log" in name, q=q))
+
+
+def _expected_call(name: str, arguments: object) -> str:
+    """Return what was expected instead of an unknown distribution: the call that is meant, where there is one."""
+    near = other_names.meant_name(name, PARAMETERS)
+    if not near:
+        return f"expected one of {', '.join(PARAMETERS)}"
+    near, items = other_names.meant_arguments(near, arguments)
+    try:
+        meant = _build(near, _keywords(items))
+    except UnfitError:
+        return f"expected {_form(near)}"
+    call = other_names.as_call(near, items)
+    values = f" ({meant.low} to {meant.high - 1})" if isinstance(meant, RandInt) else ""  # others include `high`
+    return f"did you mean `{call}`{values}?" if call else f"expected {_form(near)}"
 
 
 def _only_list(arguments: object) -> Sequence[object]:
@@ -161,7 +175,9 @@ def _numbers(name: str, arguments: object) -> list[object]:
         return [arguments[key] for key in wanted]
     items = list(_only_list(arguments))
     if len(items) != len(wanted) and not (name == "randint" and len(items) == 1):
-        raise UnfitError(f"expected {_form(name)}, found {len(items)} numbers")
+        is_other_form = len(other_names.meant_arguments(name, items)[1]) < len(items)
+        found = f"expected {_form(name)}, found {len(items)} numbers"
+        raise UnfitError(_expected_call(name, items) if is_other_form else found)
     return items
 
 

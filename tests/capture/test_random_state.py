@@ -78,6 +78,26 @@ def test_that_several_trials_draw_alike_is_a_note_and_no_difference(notebook):
     assert notebook("import random").capture("print(1)", trials=4).notes == ()
 
 
+SEEDED_BY_THE_CELL = {
+    "by the generator's own function": "import random as r\nr.seed(3)\nprint(r.random())",
+    "by a function of the notebook": "import random\nplant()\nprint(random.random())",
+    "by a library's function for all": "import random\nfrom pytorch_lightning import seed_everything as all_\nall_(1)\nprint(random.random())",
+    "and what others import is not drawn from": "import numpy as np\nnp.random.seed(1)\nimport torch",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("code", SEEDED_BY_THE_CELL.values(), ids=SEEDED_BY_THE_CELL)
+def test_nothing_is_said_of_generators_that_the_cell_seeds_itself(notebook, code):
+    book = notebook("import random, numpy\ndef plant():\n    random.seed(5)")
+    assert book.capture(code, trials=4).notes == ()
+
+
+def test_only_the_generators_that_the_cell_does_not_seed_are_named(notebook):
+    book = notebook("import random, numpy as np")
+    [note] = book.capture("random.seed(1)\nprint(random.random(), np.random.rand())", trials=2).notes
+    assert "(numpy)" in note
+
+
 def test_a_generator_of_its_own_is_data(notebook):
     book = notebook("import numpy as np\nrng = np.random.default_rng(0)\nrng.random()")
     assert told(book, "print(rng.random())") == []

@@ -53,7 +53,7 @@ def restore_code(slice_: Slice, code: ast.Module) -> None:
     own = [name for name in used.own if top(name) in used.direct]
     slice_.differences += list(map(_edited, libraries.edited(own)))
     slice_.differences += process_state.find(slice_.namespace, uses_torch=used.reaches("torch"))
-    generators.restore(slice_, used)
+    generators.restore(slice_, used, trees)
 
 
 def _set_again(

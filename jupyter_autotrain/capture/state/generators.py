@@ -7,16 +7,18 @@ are loaded here and that the trial can reach travel. TensorFlow's cannot be read
 
 from __future__ import annotations
 
+import ast
 import pickle
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import ModuleType
 
 from jupyter_autotrain.capture.differences import not_carried
 from jupyter_autotrain.capture.items import LATEST, Item
 from jupyter_autotrain.capture.slice import Slice
+from jupyter_autotrain.capture.state.effects import aliases_in
 from jupyter_autotrain.capture.state.libraries import UsedLibraries
-from jupyter_autotrain.capture.state.paths import import_text, top
+from jupyter_autotrain.capture.state.paths import import_text, path_of, top
 
 SEED = "__autotrain_seed__"
 AT_IMPORT = "__autotrain_at_import__"
@@ -51,29 +53,61 @@ _GENERATORS: tuple[tuple[str, Callable[[ModuleType], _States]], ...] = (
     ("torch", _torch),
 )
 """(the module `{m}` that holds a generator, the expressions that set it again, each with its state `{s}`)."""
+_SEEDED_BY: Mapping[str, Collection[str]] = {
+    "random": ("random.seed",),
+    "numpy": ("numpy.random.seed",),
+    "torch": ("torch.manual_seed", "torch.random.manual_seed"),
+}
+_SEEDS_ALL = frozenset({"seed_everything", "set_seed"})
+"""What Lightning, Transformers, Accelerate and PyTorch Geometric call the function that seeds all generators."""
 
 
-def restore(slice_: Slice, uses: UsedLibraries) -> None:
+def restore(slice_: Slice, uses: UsedLibraries, trees: Iterable[ast.AST]) -> None:
     """Let trials start from the present states, or from the header's seed, and say how several trials differ.
 
     Args:
         slice_: The captured names.
         uses: What the trial uses.
+        trees: The trial's code.
     """
     seed = slice_.options.seed
     trials = slice_.options.trials
     found = [(name, read) for name, read in _GENERATORS if sys.modules.get(name) and uses.reaches(top(name))]
-    sources = f"the random generators ({', '.join(top(name) for name, _ in found)})"
     if seed is not None:
         slice_.take(Item("random generators", "state", f"{SEED}()", position=LATEST))
-        text = f"{sources}: {_seeded(seed, trials)}, not from their present state"
+        text = f"{_listed(top(name) for name, _ in found)}: {_seeded(seed, trials)}, not from their present state"
         slice_.differences += [not_carried(text)] if found else []
         return
     lines = [_line(slice_, name, read, is_needed=top(name) in {"random", *uses.direct}) for name, read in found]
     if lines:
         slice_.take(Item("random generators", "state", "\n".join(lines), position=LATEST))
-        alike = f"All {trials} trials start from the present state of {sources}, alike; `seed: 1` gives each its own."
-        slice_.notes += [alike] if trials > 1 else []
+    drawn = _drawn_unseeded([top(name) for name, _ in found], uses, trees) if trials > 1 else []
+    if drawn:
+        alike = f"All {trials} trials start from the present state of {_listed(drawn)}, alike"
+        slice_.notes.append(f"{alike}; `seed: 1` gives each its own.")
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"the random generators ({', '.join(names)})"
+
+
+def _drawn_unseeded(packages: Iterable[str], uses: UsedLibraries, trees: Iterable[ast.AST]) -> list[str]:
+    """Return the packages whose generators the trial is known to use and does not seed itself.
+
+    Python's own counts where the trial's code imports it: nearly every library holds `random`, few draw from it.
+    """
+    used = [name for name in packages if (name in uses.direct if name == "random" else uses.loads(name))]
+    called = _called(list(trees))
+    if any(path.rpartition(".")[2] in _SEEDS_ALL for path in called):
+        return []
+    return [name for name in used if called.isdisjoint(_SEEDED_BY[name])]
+
+
+def _called(trees: Collection[ast.AST]) -> set[str]:
+    """Return the full names of what some code calls."""
+    aliases = aliases_in(trees)
+    calls = (node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {path_of(call.func, aliases) for call in calls}
 
 
 def _seeded(seed: int, trials: int) -> str:

@@ -111,6 +111,32 @@ def test_a_distribution_is_read_in_every_spelling(text, expected):
     assert search(text) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("int(2, 8)", "did you mean `randint(2, 8)` (2 to 7)?"),
+        ("range(5)", "did you mean `randint(5)` (0 to 4)?"),
+        ("suggest_int(low=2, high=8)", "did you mean `randint(low=2, high=8)` (2 to 7)?"),
+        ("{int: [2, 8]}", "did you mean `randint(2, 8)` (2 to 7)?"),
+        ("float(0, 1)", "did you mean `uniform(0, 1)`?"),
+        ("log(1e-4, 1e-1)", "did you mean `loguniform(1e-4, 1e-1)`?"),
+        ("tune.loguniform(1e-4, 1e-1)", "did you mean `loguniform(1e-4, 1e-1)`?"),
+        ("trial.suggest_float('lr', 1e-5, 1e-1, log=True)", "did you mean `loguniform(1e-5, 1e-1)`?"),
+        ("uniform(1e-5, 1e-1, log=True)", "did you mean `loguniform(1e-5, 1e-1)`?"),
+        ("uniform('lr', 0, 1)", "did you mean `uniform(0, 1)`?"),
+        ("categorical(adam, 'sgd')", "did you mean `choice(adam, 'sgd')`?"),
+        ("hp.choice('opt', ['a', 'b'])", "did you mean `choice(['a', 'b'])`?"),
+        ("int(8, 2)", "expected randint(low, high)"),
+        ("range(2, 8, 2)", "expected randint(low, high)"),
+        ("loguniform(1e-5, 1e-1, 2)", "expected loguniform(low, high), found 3 numbers"),
+        ("categorical(ghp_abcdefghijklmnop1234A)", "expected choice(a, b, ...)"),
+    ],
+)
+def test_a_distribution_of_another_tool_is_answered_with_the_one_that_is_meant(text, meant):
+    line = lines(f"search:\n  lr: {text}\n---\n")[-1]
+    assert line.endswith(f"; {meant}")
+
+
 def test_calls_inside_braces_keep_their_commas():
     found = parse("#| search: {lr: loguniform(1e-4, 1e-1), w: choice(1, 2, 3), l: [uniform(0, 1)]}\n").header.search
     assert found == {"lr": Uniform(1e-4, 1e-1, log=True), "w": Choice((1, 2, 3)), "l": Choice(("uniform(0, 1)",))}
@@ -164,7 +190,7 @@ def test_all_faults_come_at_once_each_with_its_line():
     assert lines(f"{cell}bad line\nlocal: {{gpu_indces: 1}}\n---\n") == (
         "line 2: unknown key 'trails'; did you mean 'trials'?",
         "line 3: objective: 'maximise acc'; did you mean `maximize acc`?",
-        "line 5: search.lr: 'logunifrom(1, 2)'; expected loguniform(low, high)",
+        "line 5: search.lr: 'logunifrom(1, 2)'; did you mean `loguniform(1, 2)`?",
         "line 6: search.w: 'uniform(3, 1)'; expected low <= high, found 3 and 1",
         "line 7: concurrency: 0; expected at least 1; as in `concurrency: 4`",
         "line 8: 'bad line'; expected `key: value`; put a colon after the key",
