@@ -96,7 +96,7 @@ def make(root: Path, paths: Iterable[Path]) -> AgentArchive:
         source = path.read_bytes()
         files[str(module)] = source
         if not any(part in str(module) for part in _COMPILED_THERE):
-            files[_compiled_name(module)] = _compiled(module, path, source)
+            files |= _compiled(module, path, source)
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w") as zipped:
         _add(zipped, agent_archive.MODULES, marshal.dumps(files, _WITHOUT_REFERENCES))
@@ -109,16 +109,20 @@ def _compiled_name(module: Path) -> str:
     return str(module.parent / "__pycache__" / f"{module.stem}.{sys.implementation.cache_tag}.pyc")
 
 
-def _compiled(module: Path, path: Path, source: bytes) -> bytes:
-    """Return a module as places whose Python is of this version take it; others compile for themselves.
+def _compiled(module: Path, path: Path, source: bytes) -> dict[str, bytes]:
+    """Return a module as places whose Python is of this version take it, by its name; others compile for themselves.
 
     What Python keeps compiled here is used. It belongs to its source by a hash that is not checked, as the file formats
-    of PEP 552.
+    of PEP 552. Nothing is given for code with a slice among its constants, as Python 3.14 makes it of `x[1:]`: only a
+    format with references can hold that.
     """
     code = SourceFileLoader(module.stem, str(path)).get_code(module.stem)
     assert code is not None  # a source has one
     header = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH.to_bytes(4, "little") + importlib.util.source_hash(source)
-    return header + marshal.dumps(_named(code, str(module)), _WITHOUT_REFERENCES)
+    try:
+        return {_compiled_name(module): header + marshal.dumps(_named(code, str(module)), _WITHOUT_REFERENCES)}
+    except ValueError:
+        return {}
 
 
 def _named(code: CodeType, name: str) -> CodeType:

@@ -86,6 +86,7 @@ def _go_on(part: str, request: Request, begin: Callable[[int, int | None], Progr
     try:
         answer = request({"Range": f"bytes={offset}-"} if offset else {})
     except urllib.error.HTTPError as error:
+        error.close()
         if error.code != _ENDED:
             raise
         return total.hexdigest()

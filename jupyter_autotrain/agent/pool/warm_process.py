@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pathlib  # noqa: F401 - cells use it, and Python 3.14 starts without it
 import signal
 import socket
 import sys

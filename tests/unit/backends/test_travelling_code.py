@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import marshal
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -28,7 +31,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(folder: Path, program: str) -> str:
     text = f"import sys\nsys.path.insert(0, {str(folder)!r})\n{program}"
-    ended = subprocess.run([sys.executable, "-I", "-S", "-c", text], check=True, capture_output=True, text=True)
+    ended = subprocess.run([sys.executable, "-I", "-S", "-B", "-c", text], check=True, capture_output=True, text=True)
     return ended.stdout
 
 
@@ -79,6 +82,17 @@ def test_a_pod_of_one_node_without_archives_imports_no_network_client(unpacked: 
 
 
 def test_a_place_of_the_managers_python_takes_modules_as_they_were_compiled(unpacked: Path) -> None:
-    for source in (unpacked / "jupyter_autotrain").rglob("*.py"):
+    compiled = [*(unpacked / "jupyter_autotrain").rglob("*.pyc")]
+    assert len(compiled) > 50
+    for path in compiled:
+        source = path.parent.parent / f"{path.name.partition('.')[0]}.py"
         source.write_text("raise AssertionError('compiled again')\n")
     run(unpacked, "import jupyter_autotrain.agent.supervisor.supervisor_main")
+
+
+def test_a_module_with_a_slice_that_python_keeps_as_a_constant_travels_at_least_as_source(tmp_path: Path) -> None:
+    module = tmp_path / "sliced.py"
+    module.write_text("REST = 'abc'[1:]\n\ndef rest(text):\n    return text[1:], text[:-1]\n")
+    with zipfile.ZipFile(io.BytesIO(travelling_code.make(tmp_path, [module]).content)) as made:
+        files = marshal.loads(made.read(agent_archive.MODULES))
+    assert files["sliced.py"] == module.read_bytes()
