@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.jupyter_lab import wait_for
+from tests.browser.toasts import Toasts
 
 pytestmark = pytest.mark.browser
 
@@ -67,6 +68,13 @@ def test_a_cell_trains_in_the_background_and_survives_reload_and_restart(lab, en
     expect(lab.view.get_by_role("log")).to_contain_text("training with")
     lab.screenshot("cell-done")
     assert lab.errors == []
+
+
+def test_a_kernel_that_has_not_loaded_the_extension_is_offered_to_and_the_cell_runs_again(lab):
+    lab.open("%%autotrain unloaded\n---\nreport(step=1, loss=0.5)\n")
+    Toasts(lab.page).press("This kernel has not loaded the extension: %load_ext jupyter_autotrain", "Load and run")
+    lab.run_all()
+    expect(lab.status).to_contain_text("Succeeded, 1 of 1 trial ended")
 
 
 def test_the_stop_button_works_while_the_kernel_is_busy(lab, enough):

@@ -11,11 +11,11 @@ import { showRunCode } from '../api/run';
 import { isExperiment, MAGIC } from '../header/header_lines';
 import { outputsOf } from './badges';
 import { findCell } from './find_cell';
+import { loadExtension } from './loading';
 import { runsIn } from './stored_run';
 
 export const RUN_AS_EXPERIMENT = 'autotrain:run-as-experiment';
 const OPEN_CELL = 'autotrain:open-cell';
-const LOAD = '%load_ext jupyter_autotrain';
 const SHOWN_MS = 8000;
 
 export function addCommands(
@@ -71,13 +71,6 @@ async function runAsExperiment(app: JupyterFrontEnd, notebooks: INotebookTracker
   if (!isExperiment(sharedModel.getSource().trimStart())) sharedModel.updateSource(0, 0, `${MAGIC}\n`);
   loadExtension(panel);
   await app.commands.execute('notebook:run-cell');
-}
-
-/** A kernel answers in order: the cell runs after this. What is loaded already stays as it is. */
-function loadExtension(panel: NotebookPanel): void {
-  const kernel = panel.sessionContext.session?.kernel;
-  const request = { code: LOAD, silent: true, store_history: false, stop_on_error: false };
-  kernel?.requestExecute(request).done.catch(() => undefined); // without the package the cell says so
 }
 
 /** Gives what is wrong, "" where the cell is shown. */

@@ -11,6 +11,7 @@ import type { Changes } from '../home/changes';
 import { NotebookBadges } from './badges';
 import { addInsertCommand, INSERT_SHOWN_CHART, takeCharts } from './chart_insertion';
 import { addCommands, RUN_AS_EXPERIMENT } from './commands';
+import { offerToLoad } from './loading';
 import { runRendererFactory } from './run_renderer';
 import { RunStates } from './run_states';
 import { markStaleViews } from './stale_views';
@@ -50,6 +51,7 @@ export const notebookPlugin: JupyterFrontEndPlugin<void> = {
     takeCharts(notebooks, trans);
     addInsertCommand(app, notebooks, trans);
     addCommands(app, notebooks, trans);
+    offerToLoad(notebooks, trans);
     for (const command of [RUN_AS_EXPERIMENT, INSERT_SHOWN_CHART]) {
       palette?.addItem({ command, category: trans.__('Autotrain') });
     }
