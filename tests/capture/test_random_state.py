@@ -82,7 +82,7 @@ SEEDED_BY_THE_CELL = {
     "by the generator's own function": "import random as r\nr.seed(3)\nprint(r.random())",
     "by a function of the notebook": "import random\nplant()\nprint(random.random())",
     "by a library's function for all": "import random\nfrom pytorch_lightning import seed_everything as all_\nall_(1)\nprint(random.random())",
-    "and what others import is not drawn from": "import numpy as np\nnp.random.seed(1)\nimport torch",
+    "and what that library loads is not drawn from": "import torch\ntorch.manual_seed(1)\nprint(torch.rand(1))",
 }  # fmt: skip
 
 

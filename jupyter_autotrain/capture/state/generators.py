@@ -91,16 +91,18 @@ def _listed(names: Iterable[str]) -> str:
     return f"the random generators ({', '.join(names)})"
 
 
-def _drawn_unseeded(packages: Iterable[str], uses: UsedLibraries, trees: Iterable[ast.AST]) -> list[str]:
+def _drawn_unseeded(packages: Collection[str], uses: UsedLibraries, trees: Iterable[ast.AST]) -> list[str]:
     """Return the packages whose generators the trial is known to use and does not seed itself.
 
-    Python's own counts where the trial's code imports it: nearly every library holds `random`, few draw from it.
+    Python's own counts where the trial's code imports it: nearly every library holds `random`, few draw from it. Code
+    that seeds any generator has thought of this: then so it is with all packages.
     """
-    used = [name for name in packages if (name in uses.direct if name == "random" else uses.loads(name))]
     called = _called(list(trees))
     if any(path.rpartition(".")[2] in _SEEDS_ALL for path in called):
         return []
-    return [name for name in used if called.isdisjoint(_SEEDED_BY[name])]
+    seeded = {name for name in packages if not called.isdisjoint(_SEEDED_BY[name])}
+    used = [name for name in packages if name in uses.direct or (name != "random" and not seeded and uses.loads(name))]
+    return [name for name in used if name not in seeded]
 
 
 def _called(trees: Collection[ast.AST]) -> set[str]:
