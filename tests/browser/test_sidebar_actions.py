@@ -124,7 +124,8 @@ def test_the_command_of_the_palette_compares_what_is_chosen_in_the_list(sidebar,
 def test_a_row_that_moves_between_press_and_release_is_the_one_that_is_ticked(sidebar, store):
     add(store, "m1", "pressed", [0.5], TrialState.SUCCEEDED)
     pressed = ended(item(sidebar, "pressed"))
-    mouse, keys = sidebar.page.mouse, sidebar.page.keyboard
+    mouse = sidebar.page.mouse
+    keys = sidebar.page.keyboard
     pressed.locator(".jp-Autotrain-facts").hover()
     keys.down("Control")
     mouse.down()
