@@ -226,13 +226,13 @@ def test_a_cancel_that_no_host_answers_fails(cluster: Cluster) -> None:
 
 def test_a_host_that_is_silent_for_too_long_is_lost_and_its_partner_is_free(lab: SshLab, tmp_path: Path) -> None:
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=3.0)
+    cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=9.0)
     ref = cluster.submit(WAITS)
     cluster.begun(ref, 2)
     lab.hosts[1].cut()
     end = cluster.finish(ref)
     assert end.state is TrialState.LOST
-    assert end.reason == "On h2: Lost: h2 has not answered for 3.0 s (`lost_after` of its profile)."
+    assert end.reason == "On h2: Lost: h2 has not answered for 9.0 s (`lost_after` of its profile)."
     cluster.assert_nothing_runs()  # not on h2 either, where the trial has ended itself
     lab.hosts[1].heal()
     cluster.backend.close()
@@ -240,7 +240,7 @@ def test_a_host_that_is_silent_for_too_long_is_lost_and_its_partner_is_free(lab:
 
 def test_what_the_other_host_has_of_a_lost_trial_comes_home(lab: SshLab, tmp_path: Path) -> None:
     pytest.importorskip("paramiko", reason="paramiko is not installed: pip install 'jupyter-autotrain[ssh]'")
-    cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=3.0)
+    cluster = Cluster(lab, Home(tmp_path / "home"), lost_after=9.0)
     ref = cluster.submit("import pathlib\npathlib.Path(f'of-{rank}').write_text('kept')" + WAITS)
     cluster.begun(ref, 2)
     lab.hosts[1].cut()
