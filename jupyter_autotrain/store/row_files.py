@@ -51,10 +51,9 @@ def keep_new_experiment(connection: sqlite3.Connection, home: Home, key: int) ->
         _sync(path, above=1)
 
 
-def keep_trial(connection: sqlite3.Connection, home: Home, key: int, number: int) -> None:
+def keep_trial(connection: sqlite3.Connection, home: Home, experiment_id: str, key: int, number: int) -> None:
     """Write a trial's row and the changes of its state into its folder; nothing where its experiment has none."""
     with suppress(OSError, TypeError, ValueError):  # as above
-        (experiment_id,) = connection.execute("SELECT id FROM experiments WHERE key = ?", (key,)).fetchone()
         (row,) = _rows(connection, _TRIAL, (key, number))
         moves = list(map(_portable, reversed(_rows(connection, _MOVES, (key, number)))))
         path = home.trial_rows(experiment_id, number)

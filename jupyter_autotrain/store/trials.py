@@ -107,7 +107,7 @@ class TrialTable(StoreMixin):
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
             insert_trial(connection, key, (number, params, now_s), source)
-            keep_trial(connection, self._home, key, number)
+            keep_trial(connection, self._home, experiment_id, key, number)
             return trial_of(connection, experiment_id, key, number)
 
     def add_clones(
@@ -130,7 +130,7 @@ class TrialTable(StoreMixin):
             numbers = range(last + 1, last + 1 + len(clones))
             for number, (params, source) in zip(numbers, clones, strict=True):
                 insert_trial(connection, key, (number, params, now_s), source)
-                keep_trial(connection, self._home, key, number)
+                keep_trial(connection, self._home, experiment_id, key, number)
             return [trial_of(connection, experiment_id, key, number) for number in numbers]
 
     def change_state(  # noqa: PLR0913 - one keyword per thing that may change together with the state
@@ -178,7 +178,7 @@ class TrialTable(StoreMixin):
             update_trial(connection, key, number, columns)
             insert_state_change(connection, key, (number, attempt, state, at_s or now_s, reason), placement)
             add_deliveries(connection, key, deliveries, now_s)
-            keep_trial(connection, self._home, key, number)
+            keep_trial(connection, self._home, experiment_id, key, number)
             return trial_of(connection, experiment_id, key, number)
 
     def sync_trial(self, experiment_id: str, number: int) -> None:
@@ -197,7 +197,7 @@ class TrialTable(StoreMixin):
         with self._database.write() as connection:
             key = key_of(connection, experiment_id)
             update_trial(connection, key, number, columns_of_place(ref, placement))
-            keep_trial(connection, self._home, key, number)
+            keep_trial(connection, self._home, experiment_id, key, number)
 
     def trials(self, experiment_id: str, *, offset: int = 0, limit: int | None = None) -> list[TrialRecord]:
         """Return the trials of an experiment, by number, without the first `offset`; with `limit` at most so many."""
