@@ -17,6 +17,15 @@ from jupyter_autotrain.verbs.grammar import grammar
 # A verb gives False when it ran and what it looked at is not well, as a backend that fails its check.
 Verb: TypeAlias = Callable[[CommandContext, argparse.Namespace], bool | None]
 
+# What other tools call a verb, where no verb is spelled nearly so.
+_MEANT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "cancel": "stop", "delete": "clean", "download": "pull", "history": "ls", "info": "show", "jobs": "ls",
+        "kill": "stop", "list": "ls", "metrics": "compare", "plot": "show", "ps": "ls", "remove": "clean",
+        "rerun": "retry", "results": "best", "rm": "clean", "runs": "ls", "view": "show",
+    }
+)  # fmt: skip
+
 # The function of each verb. Its module is imported when it is used: `ls` needs neither header nor capture.
 _FUNCTIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -83,7 +92,7 @@ def _checked(words: list[str]) -> list[str]:
     if words[0] in _HELP:
         words[0] = "help"
     if words[0] not in VERBS:
-        near = closest_match(words[0], VERBS)
+        near = _MEANT.get(words[0], "") or closest_match(words[0], VERBS)
         guess = f" Did you mean {near!r}?" if near else ""
         raise AutotrainError(
             f"%autotrain: there is no verb {words[0]!r}.",

@@ -33,6 +33,12 @@ def test_an_unknown_word_is_told_with_the_nearest(terminal):
         terminal.run("help", "objectve")
 
 
+@pytest.mark.parametrize(("word", "meant"), [("results", "best"), ("list", "ls"), ("cancel", "stop"), ("rm", "clean")])
+def test_a_word_of_another_tool_is_answered_with_the_verb_that_is_meant(terminal, word, meant):
+    with pytest.raises(AutotrainError, match=f"Did you mean '{meant}'"):
+        terminal.run(word)
+
+
 def test_the_overview_has_each_key_in_one_group_and_the_options_of_places_in_none(terminal):
     schema = backends.header_schema()
     grouped = [key for keys in header.KEY_GROUPS.values() for key in keys]
