@@ -17,7 +17,7 @@ from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.expert_axis import expert_axis, wholly_split, why_not_exchanged
 from jupyter_autotrain.parallel.graph.graph import LoopRole, Op, OpGraph, TensorKind
 from jupyter_autotrain.parallel.pipeline_axis import pipeline_recipe, why_not_staged
-from jupyter_autotrain.parallel.tensor_axis import axis_roles, tensor_axis, why_not_executed
+from jupyter_autotrain.parallel.tensor_axis import roles_of_axes, tensor_axis, why_not_executed
 
 BATCH_STATISTICS: Final = ("batch_norm", "native_batch_norm", "_batch_norm_with_update")
 
@@ -74,7 +74,7 @@ def choices_in(graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str
 
 
 def _used(rows: Iterable[Choice], graph: OpGraph, decision: Decision) -> Iterator[tuple[Choice, str]]:
-    roles = tuple(axis_roles(graph, decision, axis) for axis in range(len(decision.mesh.axes)))
+    roles = roles_of_axes(graph, decision)
     reasons = (function(graph, decision) for function in (why_not_executed, why_not_staged, why_not_exchanged))
     decided = Decided(graph, decision, roles, tensor_axis(graph, decision), *reasons)
     for choice in rows:

@@ -13,14 +13,13 @@ from math import prod
 from jupyter_autotrain.parallel.apply.recipe import ExpertRecipe
 from jupyter_autotrain.parallel.decision import Decision
 from jupyter_autotrain.parallel.graph.graph import EXPERTS, LoopRole, Op, OpGraph, Tensor, TensorKind
-from jupyter_autotrain.parallel.tensor_axis import axis_roles
+from jupyter_autotrain.parallel.tensor_axis import roles_of_axes
 from jupyter_autotrain.parallel.tensor_layouts import NotExecutedError
 
 
 def expert_axis(graph: OpGraph, decision: Decision) -> int | None:
     """Return the axis that splits experts; None where no axis does, or several do."""
-    axes = range(len(decision.mesh.axes))
-    found = [axis for axis in axes if LoopRole.EXPERT in axis_roles(graph, decision, axis)]
+    found = [axis for axis, roles in enumerate(roles_of_axes(graph, decision)) if LoopRole.EXPERT in roles]
     return found[0] if len(found) == 1 else None
 
 
@@ -64,8 +63,9 @@ def _check_axes(graph: OpGraph, decision: Decision, axis: int) -> None:
         raise NotExecutedError("weights are shared out within groups")
     if axis != len(names) - 1:
         raise NotExecutedError("it is not the innermost one")
-    for number, name in enumerate(names):
-        others = axis_roles(graph, decision, number) - {LoopRole.BATCH}
+    for number, roles in enumerate(roles_of_axes(graph, decision)):
+        name = names[number]
+        others = roles - {LoopRole.BATCH}
         if number != axis and others:
             raise NotExecutedError(f"the axis {name} splits more than samples")
         if others - {LoopRole.EXPERT}:

@@ -30,17 +30,20 @@ _PASSING = (Family.RESHAPE, Family.ELEMENTWISE)
 def tensor_axis(graph: OpGraph, decision: Decision) -> int | None:
     """Return the axis that splits features or heads, and samples nowhere; None where no axis does, or several do."""
     found = []
-    for axis in range(len(decision.mesh.axes)):
-        roles = axis_roles(graph, decision, axis)
+    for axis, roles in enumerate(roles_of_axes(graph, decision)):
         if LoopRole.BATCH not in roles and roles & {LoopRole.FEATURE, LoopRole.HEAD}:
             found.append(axis)
     return found[0] if len(found) == 1 else None
 
 
-def axis_roles(graph: OpGraph, decision: Decision, axis: int) -> set[LoopRole]:
-    """Return the roles of the loops that an axis splits."""
-    splits = (decision.ops[op.name].split_loops(op)[axis] for op in graph.ops)
-    return {loop.role for loop in splits if loop is not None}
+def roles_of_axes(graph: OpGraph, decision: Decision) -> tuple[set[LoopRole], ...]:
+    """Return for each axis the roles of the loops that it splits."""
+    found = tuple(set[LoopRole]() for _ in decision.mesh.axes)
+    for op in graph.ops:
+        for roles, index in zip(found, decision.ops[op.name].loops, strict=True):
+            if index is not None:
+                roles.add(op.loops[index].role)
+    return found
 
 
 def tensor_recipe(graph: OpGraph, decision: Decision) -> TensorRecipe | None:
