@@ -59,7 +59,7 @@ _SEEDED_BY: Mapping[str, Collection[str]] = {
     "torch": ("torch.manual_seed", "torch.random.manual_seed"),
 }
 _SEEDS_ALL = frozenset({"seed_everything", "set_seed"})
-"""What Lightning, Transformers, Accelerate and PyTorch Geometric call the function that seeds all generators."""
+"""Names of the function that seeds all generators in Lightning, Transformers, Accelerate and PyTorch Geometric."""
 
 
 def restore(slice_: Slice, uses: UsedLibraries, trees: Iterable[ast.AST]) -> None:

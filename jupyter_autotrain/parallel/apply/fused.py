@@ -78,7 +78,7 @@ def shard_beside_parts(weight: nn.Parameter) -> Shard | None:
 
 
 class FusedOutput(torch.Tensor):
-    """What a rank's share of a fused product makes, to be cut where the whole has the ends of its parts.
+    """The output of a rank's share of a fused product, to be cut where the whole has the ends of its parts.
 
     Attributes:
         ends: Place in the whole, as the model names it → that in this share.
